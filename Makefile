@@ -1,0 +1,54 @@
+# Every command that a developer needs. `make up` and `make test` need Python 3.11 and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
+
+.PHONY: install up test soak lint format bench lock clean
+
+# What runs Muster.
+$(VENV)/.run: setup.cfg pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e '.[local]'
+	$(BIN)/python -m engine.chain.anvil
+	touch $@
+
+# What develops it: that, and the servers and tools of the tests.
+$(VENV)/.dev: $(VENV)/.run
+	$(PIP) -e '.[local,postgres,redis,dev]'
+	touch $@
+
+install: $(VENV)/.dev
+
+up: $(VENV)/.run
+	$(BIN)/muster up $(ARGS)
+
+test: install
+	$(BIN)/python -m pytest -m "not soak" $(ARGS)
+
+# Long fault and race rounds, with their full counts.
+soak: install
+	MUSTER_SOAK=1 $(BIN)/python -m pytest -m soak $(ARGS)
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: install
+	$(BIN)/python -m tests.bench $(ARGS)
+
+# Exact versions of everything, from the lower bounds in setup.cfg.
+lock:
+	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet -e '.[local,postgres,redis,dev]'
+	$(VENV)-lock/bin/python -m pip freeze --exclude-editable > requirements.lock
+	rm -rf $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) .muster build *.egg-info

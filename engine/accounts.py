@@ -1,0 +1,90 @@
+"""Accounts and API keys (H-02, H-14)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from engine import clock
+from engine.db import db
+from engine.errors import invalid
+from engine.ids import new_id, new_token
+from engine.models.account import Account, ApiKey
+from engine.operations import Caller
+
+KEY_PREFIX = "mk_"
+KEY_CHARACTERS = 32
+SCOPES = frozenset({"all", "tasks:read", "tasks:update"})
+# Not a validator of mail addresses: enough to refuse what cannot be one, header breaks included.
+_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]{1,190}")
+
+
+def clean_email(text: str) -> str:
+    """An address as it is kept: lower case."""
+    if not _EMAIL.fullmatch(text):
+        raise invalid("email", "give an address like name@example.com")
+    return text.lower()
+
+
+def provision(email: str, *, new_key: bool = False) -> tuple[Account, bool, str | None]:
+    """The account of an address, made if need be; answers (account, created, key or None).
+
+    The key is shown this once, for a new account or where `new_key` asks for another (H-14).
+    """
+    address = clean_email(email)
+
+    def write() -> tuple[Account, bool, str | None]:
+        Account.insert(
+            id=new_id("USER"),
+            email=address,
+            display_name=address.partition("@")[0],
+            status="active",
+            created_at=clock.now(),
+        ).on_conflict_ignore().execute()
+        account = Account.get(Account.email == address)
+        # Account and first key commit together, so one without a key was made here and now.
+        created = not _has_keys(account.id)
+        key = _add_key(account.id, "first key") if created or new_key else None
+        return account, created, key
+
+    return db.write(write)
+
+
+def _has_keys(account_id: str) -> bool:
+    return bool(ApiKey.select().where(ApiKey.account_id == account_id).exists())
+
+
+def _add_key(account_id: str, label: str) -> str:
+    key = KEY_PREFIX + new_token(KEY_CHARACTERS)
+    ApiKey.create(
+        id=new_id("KEY"),
+        account_id=account_id,
+        hash=hash_of(key),
+        label=label,
+        scopes=["all"],
+        expires_at=None,
+        revoked_at=None,
+        created_at=clock.now(),
+    )
+    return key
+
+
+def hash_of(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def authenticate(key: str) -> Caller | None:
+    """Who holds this key; None for an unknown, revoked or expired one."""
+    with db.reading():
+        found = ApiKey.get_or_none(ApiKey.hash == hash_of(key), ApiKey.revoked_at.is_null())
+        if found is None or (found.expires_at is not None and found.expires_at <= clock.now()):
+            return None
+        account = Account.get(Account.id == found.account_id)
+        if account.status != "active":
+            return None
+        return Caller(account.id, tuple(found.scopes))
+
+
+def get(account_id: str) -> Account:
+    with db.reading():
+        return Account.get(Account.id == account_id)

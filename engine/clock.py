@@ -1,0 +1,58 @@
+"""The one clock: the database's, so that every process agrees (H-10).
+
+Times are whole milliseconds since 1970 in UTC. A development install may move the clock forward
+(Z-06); how far is a row, so it holds for every process and survives a restart.
+"""
+
+from __future__ import annotations
+
+import time
+
+from engine.db import db
+from engine.errors import Refused
+from engine.models.meta import Meta
+
+OFFSET_KEY = "clock_offset_ms"
+SECOND = 1000
+DAY_SECONDS = 86_400
+MAX_ADVANCE_SECONDS = 3650 * DAY_SECONDS
+
+_POSTGRES = """
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+     + coalesce((SELECT value::bigint FROM meta WHERE key = 'clock_offset_ms'), 0)
+"""
+# SQLite lives on one machine, so that machine's clock is the database's.
+_SQLITE = """
+SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock_offset_ms'), 0)
+"""
+
+
+def now() -> int:
+    """Milliseconds. Within one transaction it is always the same."""
+    transaction = db.transaction
+    if transaction is not None and transaction.now is not None:
+        return transaction.now
+    if db.is_postgres:
+        at = int(db.scalar(_POSTGRES))
+    else:
+        at = time.time_ns() // 1_000_000 + int(db.scalar(_SQLITE))
+    if transaction is not None:
+        transaction.now = at
+    return at
+
+
+def advance(seconds: int) -> int:
+    """Move the clock forward for every process; answers the new time in milliseconds."""
+    if not 0 <= seconds <= MAX_ADVANCE_SECONDS:
+        raise Refused(
+            "invalid",
+            f"seconds: give a whole number from 0 to {MAX_ADVANCE_SECONDS}; the clock only moves "
+            "forward.",
+            errors={"seconds": f"a whole number from 0 to {MAX_ADVANCE_SECONDS}"},
+        )
+
+    def write() -> None:
+        Meta.add(OFFSET_KEY, seconds * SECOND)
+
+    db.write(write)
+    return now()

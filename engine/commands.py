@@ -1,0 +1,239 @@
+"""Commands: an intent is a row first, and is acted on from that row (H-08).
+
+The broker only carries ids. `run` may be called twice, at once, and may die at any line: the first
+statement takes the row by compare-and-set, the outcome is fenced by the number of the start, and
+each handler is a step that can be taken again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
+
+from engine import clock, wake
+from engine.chain.errors import ChainUnavailable
+from engine.db import db
+from engine.errors import Refused, not_found
+from engine.ids import new_id
+from engine.models.command import Command
+from engine.moves import take
+from engine.operations import Caller
+
+LEASE_MS = 120_000
+FINISHED = ("done", "failed")
+# An error of ours is tried again, ever later, so that a fault that passes costs no work.
+MOST_FAILURES = 20
+LONGEST_PAUSE_SECONDS = 300
+POLL_SECONDS = 0.05
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Done:
+    """The command took effect; `result` is the answer's body, money as exact dollars."""
+
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Something outside is not ready; take the step again after this long, or when woken."""
+
+    seconds: float
+
+
+Outcome = Done | Wait
+Handler = Callable[[Command], Outcome]
+HandlerT = TypeVar("HandlerT", bound=Handler)
+
+_handlers: dict[str, Handler] = {}
+
+
+def handler(kind: str) -> Callable[[HandlerT], HandlerT]:
+    """Register the step function of a kind of command."""
+
+    def register(fn: HandlerT) -> HandlerT:
+        _handlers[kind] = fn
+        return fn
+
+    return register
+
+
+def record(
+    kind: str, arguments: dict[str, Any], *, account_id: str | None, gig_id: str | None
+) -> Command:
+    """Write a command that will run once this transaction commits; only inside `db.write`."""
+    now = clock.now()
+    command = Command.create(
+        id=new_id("CMD"),
+        kind=kind,
+        status="pending",
+        account_id=account_id,
+        gig_id=gig_id,
+        arguments=arguments,
+        attempts=0,
+        failures=0,
+        run_after=now,
+        created_at=now,
+    )
+    db.after_commit(lambda: wake.ring("command", command.id))
+    return command
+
+
+def record_done(
+    command_id: str, kind: str, gig_id: str, arguments: dict[str, Any], result: dict[str, Any]
+) -> None:
+    """Write a command that took effect in this very transaction."""
+    now = clock.now()
+    Command.create(
+        id=command_id,
+        kind=kind,
+        status="done",
+        gig_id=gig_id,
+        arguments=arguments,
+        result=result,
+        attempts=1,
+        failures=0,
+        run_after=now,
+        created_at=now,
+        finished_at=now,
+    )
+
+
+def result_of(command_id: str) -> dict[str, Any]:
+    with db.reading():
+        result: dict[str, Any] = Command.get(Command.id == command_id).result
+    return result
+
+
+def get(caller: Caller, command_id: str) -> Command:
+    """A command of the caller's; 404 for anybody else's."""
+    with db.reading():
+        command = Command.get_or_none(
+            Command.id == command_id, Command.account_id == caller.account_id
+        )
+    if command is None:
+        raise not_found("command")
+    return command
+
+
+def wait(command_id: str, seconds: float) -> Command:
+    """The command, once it is finished or the time is up."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with db.reading():
+            command = Command.get(Command.id == command_id)
+        if command.status in FINISHED or time.monotonic() >= deadline:
+            return command
+        time.sleep(POLL_SECONDS)
+
+
+def sweep(resend_after_seconds: int, limit: int = 500) -> int:
+    """Ring again for what is due and in nobody's hands; answers how many commands that was.
+
+    A command that was just recorded has its own bell, so it is rung for only once it is older than
+    the ordinary latency of the broker, and then not again before that time has passed once more.
+    """
+
+    def write() -> list[str]:
+        now = clock.now()
+        old = now - resend_after_seconds * clock.SECOND
+        ready = (
+            ((Command.status == "pending") & (Command.run_after <= old))
+            | ((Command.status == "waiting") & (Command.run_after <= now))
+            | ((Command.status == "running") & (Command.lease_until < now))
+        )
+        # The first condition is the partial index's own.
+        unfinished = Command.status.in_(["pending", "running", "waiting"])
+        query = Command.select(Command.id).where(unfinished, Command.run_after <= now, ready)
+        found = [row.id for row in query.order_by(Command.run_after, Command.id).limit(limit)]
+        Command.update(run_after=now).where(
+            Command.id.in_(found), Command.status == "pending"
+        ).execute()
+        return found
+
+    found = db.write(write)
+    for command_id in found:
+        wake.ring("command", command_id)
+    return len(found)
+
+
+def has_waiting() -> bool:
+    """Does any command wait for something outside?"""
+    with db.reading():
+        return bool(Command.select().where(Command.status == "waiting").exists())
+
+
+def wake_waiting(command_ids: set[str]) -> None:
+    """What these commands wait for has happened; only inside `db.write`."""
+    if not command_ids:
+        return
+    Command.update(run_after=clock.now()).where(
+        Command.id.in_(sorted(command_ids)), Command.status == "waiting"
+    ).execute()
+    for command_id in command_ids:
+        db.after_commit(lambda row_id=command_id: wake.ring("command", row_id))  # type: ignore[misc]
+
+
+def run(command_id: str) -> None:
+    """Take one step of a command, unless somebody else is at it or it is not its time."""
+    command = db.write(lambda: _start(command_id))
+    if command is None:
+        return
+    try:
+        outcome = _handlers[command.kind](command)
+    except Refused as refusal:
+        kept = refusal.as_dict()
+        db.write(lambda: _finish(command, "fail", error=kept))
+    except ChainUnavailable as error:
+        log.warning("command.chain_unavailable", command_id=command.id, error=str(error))
+        db.write(lambda: _wait(command, 2))
+    except Exception:
+        log.exception("command.failed", command_id=command.id, kind=command.kind)
+        db.write(lambda: _failed(command))
+    else:
+        if isinstance(outcome, Done):
+            result = outcome.result
+            db.write(lambda: _finish(command, "finish", result=result))
+        else:
+            seconds = outcome.seconds
+            db.write(lambda: _wait(command, seconds))
+
+
+def _start(command_id: str) -> Command | None:
+    now = clock.now()
+    held = {"lease_until": now + LEASE_MS, "attempts": Command.attempts + 1}
+    if not (
+        take(Command, command_id, "start", Command.run_after <= now, **held)
+        or take(Command, command_id, "retake", Command.lease_until < now, **held)
+    ):
+        return None
+    return Command.get(Command.id == command_id)
+
+
+def _finish(command: Command, verb: str, **sets: Any) -> None:
+    mine = Command.attempts == command.attempts
+    take(Command, command.id, verb, mine, lease_until=None, finished_at=clock.now(), **sets)
+
+
+def _wait(command: Command, seconds: float) -> None:
+    mine = Command.attempts == command.attempts
+    again = clock.now() + int(seconds * clock.SECOND)
+    take(Command, command.id, "wait", mine, lease_until=None, run_after=again)
+
+
+def _failed(command: Command) -> None:
+    failures = command.failures + 1
+    if failures >= MOST_FAILURES:
+        error = Refused("internal", "This could not be done. The operator's log says why.")
+        _finish(command, "fail", error=error.as_dict(), failures=failures)
+        return
+    mine = Command.attempts == command.attempts
+    pause = min(2**failures, LONGEST_PAUSE_SECONDS)
+    again = clock.now() + pause * clock.SECOND
+    take(Command, command.id, "wait", mine, lease_until=None, run_after=again, failures=failures)

@@ -1,0 +1,329 @@
+"""The small layer over SQLite and PostgreSQL: who may write, and in what transaction.
+
+`db.write(fn)` runs `fn` in one transaction and gives back what it answers; `with db.reading():`
+lends a connection for reads. On PostgreSQL a write takes a connection of the pool and is run again
+when the server broke off a deadlock. SQLite has one writer, so there writes queue to one thread
+that gives each caller a savepoint and commits many of them at once: nobody waits on a file lock
+within a process, and one disk flush serves them all.
+
+`fn` must be short, must touch nothing but the database, and may be run more than once.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import peewee
+import structlog
+from playhouse.pool import PooledPostgresqlDatabase, PooledSqliteDatabase
+
+from engine.errors import Refused, SettingsError
+
+T = TypeVar("T")
+
+# Peewee models need a database when they are declared; which one is known only at the start.
+proxy: peewee.DatabaseProxy = peewee.DatabaseProxy()
+
+GROUP_COMMIT_MOST = 64
+DEADLOCK_TRIES = 6
+BUSY_TIMEOUT_MS = 30_000
+# A session that was left in a transaction makes every hot row decay; the server ends it.
+IDLE_IN_TRANSACTION_MS = 60_000
+# deadlock_detected, serialization_failure, lock_not_available
+_TRY_AGAIN = {"40P01", "40001", "55P03"}
+
+
+log = structlog.get_logger()
+
+
+class Transaction:
+    """What one running transaction remembers."""
+
+    def __init__(self) -> None:
+        self.now: int | None = None
+        self.events = 0
+        self.after_commit: list[Callable[[], None]] = []
+
+
+class _Here(threading.local):
+    transaction: Transaction | None = None
+    reading = 0
+
+
+_Job = tuple[Callable[[], Any], contextvars.Context, Future[tuple[Any, Transaction]]]
+
+
+class Db:
+    """The database of this process. One instance, `db`."""
+
+    def __init__(self) -> None:
+        self._here = _Here()
+        self._database: Any = None
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self.url = ""
+
+    # -- connecting -------------------------------------------------------------------------
+
+    def connect(self, url: str, pool: int = 8) -> None:
+        """Bind the models to `postgresql://…` or `sqlite:///path`; opens no connection yet."""
+        self.close()
+        scheme = urlsplit(url).scheme
+        if scheme == "sqlite":
+            path = url.removeprefix("sqlite:///")
+            self._database = PooledSqliteDatabase(
+                path,
+                max_connections=0,
+                stale_timeout=300,
+                timeout=BUSY_TIMEOUT_MS / 1000,
+                # The pool hands a connection from thread to thread, to one at a time.
+                check_same_thread=False,
+                # A query outside of reading() and write() is a mistake, not a leaked connection.
+                autoconnect=False,
+                pragmas={
+                    "journal_mode": "wal",
+                    "synchronous": "full",
+                    "foreign_keys": 1,
+                    "busy_timeout": BUSY_TIMEOUT_MS,
+                },
+            )
+        elif scheme in ("postgresql", "postgres"):
+            self._database = PooledPostgresqlDatabase(
+                url,
+                max_connections=pool,
+                stale_timeout=300,
+                timeout=30,
+                prefer_psycopg3=True,
+                autoconnect=False,
+                options=f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS}",
+            )
+        else:
+            raise SettingsError(
+                "MUSTER_DATABASE_URL must begin with postgresql:// or sqlite:/// "
+                f"and not with {scheme or 'nothing'}."
+            )
+        self.url = url
+        proxy.initialize(self._database)
+
+    def close(self) -> None:
+        """Finish the writes that are queued and give every connection back."""
+        if self._writer is not None:
+            self._jobs.put(None)
+            self._writer.join()
+            self._writer = None
+            self._jobs = queue.SimpleQueue()
+        if self._database is not None:
+            self._database.close_all()
+            self._database = None
+
+    @property
+    def database(self) -> Any:
+        """Peewee's own object, for migrations."""
+        return self._database
+
+    @property
+    def is_postgres(self) -> bool:
+        return isinstance(self._database, peewee.PostgresqlDatabase)
+
+    @property
+    def transaction(self) -> Transaction | None:
+        return self._here.transaction
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A connection for reads; inside a write or another reading it is the same one."""
+        if self._here.transaction is not None or self._here.reading:
+            self._here.reading += 1
+            try:
+                yield
+            finally:
+                self._here.reading -= 1
+            return
+        with self._lend():
+            self._here.reading = 1
+            try:
+                yield
+            finally:
+                self._here.reading = 0
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Reads that all see one and the same moment."""
+        with self._lend():
+            self._here.reading = 1
+            try:
+                if self.is_postgres:
+                    self._database.execute_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                else:
+                    self._database.execute_sql("BEGIN")
+                try:
+                    yield
+                finally:
+                    self._database.execute_sql("ROLLBACK")
+            finally:
+                self._here.reading = 0
+
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Rows of one statement written for the database at hand; placeholders are `?`."""
+        if self.is_postgres:
+            sql = sql.replace("?", "%s")
+        with self.reading():
+            cursor = self._database.execute_sql(sql, tuple(params))
+            return list(cursor.fetchall()) if cursor.description else []
+
+    def scalar(self, sql: str, params: Sequence[Any] = ()) -> Any:
+        found = self.rows(sql, params)
+        return found[0][0] if found else None
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write(self, fn: Callable[[], T]) -> T:
+        """Run `fn` in one transaction; nested calls join it behind a savepoint of their own."""
+        outer = self._here.transaction
+        if outer is not None:
+            kept, events = len(outer.after_commit), outer.events
+            try:
+                with self._database.atomic():
+                    return fn()
+            except BaseException:
+                del outer.after_commit[kept:]
+                outer.events = events
+                raise
+        result, transaction = (
+            self._write_postgres(fn) if self.is_postgres else self._write_sqlite(fn)
+        )
+        for callback in transaction.after_commit:
+            callback()
+        return result
+
+    def lock(self, query: Any) -> list[Any]:
+        """The rows of a query, locked until the transaction ends; SQLite's one writer is alone."""
+        return list(query.for_update() if self.is_postgres else query)
+
+    def after_commit(self, callback: Callable[[], None]) -> None:
+        """Call back once what was written is there for all; at once when nothing is running."""
+        if self._here.transaction is None:
+            callback()
+        else:
+            self._here.transaction.after_commit.append(callback)
+
+    def _write_postgres(self, fn: Callable[[], T]) -> tuple[T, Transaction]:
+        for attempt in range(DEADLOCK_TRIES):
+            try:
+                with self._lend():
+                    return self._run(fn, self._database.atomic())
+            except peewee.DatabaseError as error:
+                if _sqlstate(error) not in _TRY_AGAIN or attempt == DEADLOCK_TRIES - 1:
+                    raise
+                time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311
+        raise AssertionError("unreachable")
+
+    def _write_sqlite(self, fn: Callable[[], T]) -> tuple[T, Transaction]:
+        done: Future[tuple[T, Transaction]] = Future()
+        self._start_writer()
+        self._jobs.put((fn, contextvars.copy_context(), done))
+        return done.result()
+
+    def _run(self, fn: Callable[[], T], scope: Any) -> tuple[T, Transaction]:
+        transaction = self._here.transaction = Transaction()
+        try:
+            with scope:
+                return fn(), transaction
+        finally:
+            self._here.transaction = None
+
+    @contextmanager
+    def _lend(self) -> Iterator[None]:
+        if self._database is None:
+            raise RuntimeError("db.connect() was not called")
+        if not self._database.is_closed():
+            # This thread has one already: a write from within a reading uses it.
+            yield
+            return
+        try:
+            self._database.connect()
+        except (peewee.OperationalError, ValueError) as error:
+            log.warning("database.unavailable", error=str(error))
+            raise Refused(
+                "database_unavailable", "The database does not answer. Try again shortly."
+            ) from error
+        try:
+            yield
+        except peewee.InterfaceError:
+            self._database.manual_close()
+            raise
+        finally:
+            if not self._database.is_closed():
+                self._database.close()
+
+    # -- SQLite's one writer ----------------------------------------------------------------
+
+    def _start_writer(self) -> None:
+        with _writer_lock:
+            if self._writer is None:
+                self._writer = threading.Thread(
+                    target=self._write_loop, args=(self._jobs,), name="sqlite-writer", daemon=True
+                )
+                self._writer.start()
+
+    def _write_loop(self, jobs: queue.SimpleQueue[_Job | None]) -> None:
+        open_for_more = True
+        while open_for_more:
+            job = jobs.get()
+            batch: list[_Job] = []
+            while job is not None:
+                batch.append(job)
+                if len(batch) == GROUP_COMMIT_MOST or jobs.empty():
+                    break
+                job = jobs.get()
+            open_for_more = job is not None
+            if batch:
+                self._commit_together(batch)
+
+    def _commit_together(self, batch: list[_Job]) -> None:
+        outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+        try:
+            with self._lend(), self._database.atomic("IMMEDIATE"):
+                for fn, context, done in batch:
+                    try:
+                        answer = context.run(self._run, fn, self._database.atomic())
+                        outcomes.append((done, answer, None))
+                    except BaseException as error:
+                        outcomes.append((done, None, error))
+        except BaseException as error:
+            # The commit itself failed, so nothing of the batch was written.
+            for _, _, done in batch:
+                done.set_exception(error)
+            return
+        for done, answer, failure in outcomes:
+            if failure is None:
+                done.set_result(answer)
+            else:
+                done.set_exception(failure)
+
+
+_writer_lock = threading.Lock()
+
+
+def _sqlstate(error: BaseException) -> str | None:
+    cause: BaseException | None = error
+    while cause is not None:
+        state = getattr(cause, "sqlstate", None)
+        if state:
+            return str(state)
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+db = Db()

@@ -1,0 +1,62 @@
+"""What only a development install may do: give out test money and mine blocks (Z-06)."""
+
+from __future__ import annotations
+
+import time
+
+from engine import install
+from engine.chain import local, sender
+from engine.chain.client import Call, Chain, address_of
+from engine.chain.errors import ChainUnavailable
+from engine.errors import Refused
+from engine.ids import new_id
+
+WAIT_SECONDS = 30
+PAUSE_SECONDS = 0.05
+
+
+def allowed() -> bool:
+    """A chain that is not local is never touched; without a chain there is only the clock."""
+    chain = install.current().chain
+    return chain is None or local.is_local(chain)
+
+
+def _chain() -> Chain:
+    chain = install.current().chain
+    if chain is None:
+        raise Refused("chain_not_configured", "This install is connected to no chain.")
+    return chain
+
+
+def faucet(address: str, usdc_units: int, wei: int) -> None:
+    """Add USDC and ether to an address; back once both are mined."""
+    chain = _chain()
+    private_key = install.current().settings.FAUCET_KEY
+    if not private_key:
+        raise Refused("no_faucet_key", "This install has no faucet. Set MUSTER_FAUCET_KEY.")
+    key = sender.Key(address_of(private_key), private_key)
+    calls = []
+    if usdc_units:
+        calls.append(install.treasury().mint(address, usdc_units))
+    if wei:
+        calls.append(Call(address, b"", wei))
+    sent = [
+        sender.send(chain, key, f"faucet:{new_id('TRY')}", call, lambda _: None) for call in calls
+    ]
+    for row in sent:
+        _wait(chain, sender.hash_of(row))
+
+
+def _wait(chain: Chain, tx_hash: str) -> None:
+    until = time.monotonic() + WAIT_SECONDS
+    while chain.receipt(tx_hash) is None:
+        if time.monotonic() > until:
+            raise ChainUnavailable(f"The chain did not mine {tx_hash} in {WAIT_SECONDS} s.")
+        time.sleep(PAUSE_SECONDS)
+
+
+def mine(blocks: int) -> int:
+    """Mine blocks at once; answers the newest block's number."""
+    chain = _chain()
+    local.mine(chain.rpc_url, blocks)
+    return chain.block_number()

@@ -1,0 +1,105 @@
+"""The append-only log, and the deliveries that follow from an event.
+
+A position (`seq`) must only grow for a reader, although on PostgreSQL transactions commit out of
+order. There a position is the writing transaction's number and a count within it, and readers see
+only what is older than the oldest transaction still open: all of that is there, and nothing can be
+added to it any more. SQLite has one writer, so counting does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine import clock, deliveries
+from engine.db import db
+from engine.ids import new_id
+from engine.models.event import Event
+from engine.models.meta import Meta
+
+# Events that one transaction may write: two to the power of this.
+COUNT_BITS = 16
+BASE_KEY = "event_base"
+
+_BASE = f"coalesce((SELECT value::bigint FROM meta WHERE key = '{BASE_KEY}'), 0)"
+_NEXT_POSTGRES = f"SELECT {_BASE} + (pg_current_xact_id()::text::bigint << {COUNT_BITS}) + ?"
+_NEXT_SQLITE = "SELECT coalesce(max(seq), 0) + 1 FROM event"
+_SETTLED = (
+    f"SELECT {_BASE} + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {COUNT_BITS})"
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    kind: str
+    id: str
+
+
+def append(
+    kind: str,
+    subject: Subject,
+    *,
+    actor: str,
+    gig_id: str | None = None,
+    mailbox_id: str | None = None,
+    data: dict[str, Any] | None = None,
+) -> Event:
+    """Write one event and its deliveries; only inside `db.write`.
+
+    `data` holds the webhook's fields by the names of W-08 where the event has a webhook.
+    """
+    transaction = db.transaction
+    if transaction is None:
+        raise RuntimeError("an event belongs to the transaction of what it tells")
+    if db.is_postgres:
+        if transaction.events >= 1 << COUNT_BITS:
+            raise RuntimeError("too many events in one transaction; write in chunks")
+        seq = int(db.scalar(_NEXT_POSTGRES, (transaction.events,)))
+    else:
+        seq = int(db.scalar(_NEXT_SQLITE))
+    transaction.events += 1
+    event = Event.create(
+        seq=seq,
+        id=new_id("EVT"),
+        type=kind,
+        at=clock.now(),
+        actor=actor,
+        gig_id=gig_id,
+        subject_kind=subject.kind,
+        subject_id=subject.id,
+        mailbox_id=mailbox_id,
+        data=data or {},
+    )
+    deliveries.follow_from(event)
+    return event
+
+
+def after(gig_id: str, position: int, limit: int, mailbox_ids: list[str] | None) -> list[Event]:
+    """The gig's events after a position, oldest first.
+
+    With `mailbox_ids` only what concerns these mailboxes, which is what a member may see (H-15).
+    """
+    with db.reading():
+        query = Event.select().where(Event.gig_id == gig_id, Event.seq > position)
+        if db.is_postgres:
+            query = query.where(Event.seq < int(db.scalar(_SETTLED)))
+        if mailbox_ids is not None:
+            query = query.where(Event.mailbox_id.in_(mailbox_ids))
+        return list(query.order_by(Event.seq).limit(limit))
+
+
+def keep_growing() -> None:
+    """After a restore into another PostgreSQL server its transaction numbers start low again.
+
+    Raises the base so that new positions come after all that exist. Runs with the migrations.
+    """
+    if not db.is_postgres:
+        return
+
+    def write() -> None:
+        highest = int(db.scalar("SELECT coalesce(max(seq), 0) FROM event"))
+        behind = highest - int(db.scalar(_NEXT_POSTGRES, (0,))) + 1
+        if behind > 0:
+            Meta.add(BASE_KEY, behind)
+
+    db.write(write)

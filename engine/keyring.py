@@ -1,0 +1,46 @@
+"""Encryption of what must be read back: private keys of hot wallets (Y-06).
+
+Fernet (AES-128-CBC and HMAC-SHA256) under the master keys: the first encrypts, all decrypt, so a
+key is replaced by putting the new one first.
+"""
+
+from __future__ import annotations
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from engine.errors import Refused, SettingsError
+
+
+class Keyring:
+    def __init__(self, master_keys: str) -> None:
+        """`master_keys`: Fernet keys with commas between; empty means that nothing can be kept."""
+        try:
+            keys = [Fernet(key.strip()) for key in master_keys.split(",") if key.strip()]
+        except ValueError as error:
+            raise SettingsError(
+                "MUSTER_MASTER_KEYS: each key is 32 bytes in URL-safe base64, as Fernet makes them."
+            ) from error
+        self._fernet = MultiFernet(keys) if keys else None
+
+    def encrypt(self, text: str) -> str:
+        return self._ready().encrypt(text.encode()).decode()
+
+    def decrypt(self, token: str) -> str:
+        try:
+            return self._ready().decrypt(token.encode()).decode()
+        except InvalidToken as error:
+            raise Refused(
+                "master_key_missing",
+                "None of the master keys opens this. Put the old key back into MUSTER_MASTER_KEYS.",
+            ) from error
+
+    def _ready(self) -> MultiFernet:
+        if self._fernet is None:
+            raise Refused(
+                "no_master_key", "This install has no master key. Set MUSTER_MASTER_KEYS."
+            )
+        return self._fernet
+
+
+def new_master_key() -> str:
+    return Fernet.generate_key().decode()

@@ -1,0 +1,44 @@
+"""The tables, one file an entity. `ALL` lists every model for migrations and tests."""
+
+from __future__ import annotations
+
+from engine.models.account import Account, ApiKey
+from engine.models.chain import ChainAttempt, ChainTransaction, Signer
+from engine.models.command import Command
+from engine.models.delivery import Attempt, Delivery, Endpoint
+from engine.models.event import Event
+from engine.models.gig import Gig, Invite
+from engine.models.ledger import LedgerEntry, LedgerTransaction
+from engine.models.mailbox import Mailbox
+from engine.models.meta import JobRun, Lease, Meta
+from engine.models.proof import Proof
+from engine.models.rollup import Rollup
+from engine.models.task import Exclusion, QueueEntry, Task
+from engine.models.wallet import Wallet
+
+ALL = [
+    Meta,
+    Lease,
+    JobRun,
+    Account,
+    ApiKey,
+    Wallet,
+    Gig,
+    Invite,
+    Mailbox,
+    Task,
+    QueueEntry,
+    Exclusion,
+    Rollup,
+    Proof,
+    Command,
+    Event,
+    Endpoint,
+    Delivery,
+    Attempt,
+    LedgerTransaction,
+    LedgerEntry,
+    Signer,
+    ChainTransaction,
+    ChainAttempt,
+]

@@ -1,0 +1,64 @@
+"""Outgoing webhooks: where to, what, and every try (W-09)."""
+
+from __future__ import annotations
+
+import peewee
+
+from engine.models.base import Table, references
+
+
+class Endpoint(Table):
+    """One URL that somebody registered. `kind` and `owner_id` say whose: a gig's or a mailbox's."""
+
+    id = peewee.TextField(primary_key=True)
+    kind = peewee.TextField()
+    owner_id = peewee.TextField()
+    account_id = peewee.TextField(index=True, constraints=[references("account")])
+    url = peewee.TextField()
+    status = peewee.TextField()
+    created_at = peewee.BigIntegerField()
+
+    class Meta:
+        indexes = ((("kind", "owner_id"), True),)
+
+
+class Delivery(Table):
+    """One event to one endpoint. `body` is kept as sent, so that every try signs the same bytes."""
+
+    id = peewee.TextField(primary_key=True)
+    endpoint_id = peewee.TextField(constraints=[references("endpoint")])
+    event = peewee.TextField()
+    status = peewee.TextField()
+    body = peewee.TextField()
+    attempts = peewee.BigIntegerField()
+    next_attempt_at = peewee.BigIntegerField(null=True)
+    lease_until = peewee.BigIntegerField(null=True)
+    created_at = peewee.BigIntegerField()
+
+    class Meta:
+        indexes = ((("endpoint_id", "created_at", "id"), False),)
+
+
+class Attempt(Table):
+    """One try of a delivery; `response_excerpt` is the first bytes of the answer."""
+
+    delivery_id = peewee.TextField(constraints=[references("delivery")])
+    number = peewee.BigIntegerField()
+    at = peewee.BigIntegerField()
+    status_code = peewee.BigIntegerField(null=True)
+    error = peewee.TextField(null=True)
+    latency_ms = peewee.BigIntegerField()
+    response_excerpt = peewee.TextField()
+
+    class Meta:
+        primary_key = peewee.CompositeKey("delivery_id", "number")
+
+
+# The delivery loop reads only what is due.
+Delivery.add_index(
+    Delivery.index(
+        Delivery.next_attempt_at,
+        name="delivery_due",
+        where=Delivery.status.in_(["pending", "delivering"]),
+    )
+)

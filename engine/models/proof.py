@@ -1,0 +1,54 @@
+"""Proofs: what a worker hands in, and what became of it."""
+
+from __future__ import annotations
+
+import peewee
+
+from engine.models.base import JsonField, Table, references
+
+
+class Proof(Table):
+    id = peewee.TextField(primary_key=True)
+    gig_id = peewee.TextField(constraints=[references("gig")])
+    mailbox_id = peewee.TextField(index=True, constraints=[references("mailbox")])
+    task_id = peewee.TextField(constraints=[references("task")])
+    status = peewee.TextField()
+    evidence = JsonField()
+    tags = JsonField()
+    private_note = peewee.TextField()
+    # What it pays. NULL while the price is to be decided.
+    locked_price_units = peewee.BigIntegerField(null=True)
+    price_source = peewee.TextField()
+    feedback = peewee.TextField()
+    rejection_tag = peewee.TextField(null=True)
+    # True once the rejected task went back to the others: that verdict is final (R-04).
+    returned = peewee.BooleanField()
+    submitted_at = peewee.BigIntegerField()
+    timeout_at = peewee.BigIntegerField(null=True)
+    reviewed_at = peewee.BigIntegerField(null=True)
+    rollup_id = peewee.TextField(null=True, index=True, constraints=[references("rollup")])
+    paid_out_at = peewee.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = ((("gig_id", "submitted_at", "id"), False),)
+
+
+# At most one proof of a task is alive (R-01), whatever two requests do at once.
+Proof.add_index(
+    Proof.index(
+        Proof.task_id,
+        unique=True,
+        name="proof_one_live_per_task",
+        where=Proof.status.in_(["pending", "approved", "timeout_approved"]),
+    )
+)
+# The review timer reads only what is still open.
+Proof.add_index(Proof.index(Proof.timeout_at, name="proof_due", where=(Proof.status == "pending")))
+# Settlement reads only what is owed and not yet carried.
+Proof.add_index(
+    Proof.index(
+        Proof.gig_id,
+        name="proof_payable",
+        where=Proof.rollup_id.is_null() & Proof.status.in_(["approved", "timeout_approved"]),
+    )
+)

@@ -1,0 +1,39 @@
+"""Rollups: proofs of one mailbox that one payout carries."""
+
+from __future__ import annotations
+
+import peewee
+
+from engine.models.base import Table, references
+
+
+class Rollup(Table):
+    id = peewee.TextField(primary_key=True)
+    gig_id = peewee.TextField(constraints=[references("gig")])
+    mailbox_id = peewee.TextField(index=True, constraints=[references("mailbox")])
+    command_id = peewee.TextField(index=True, constraints=[references("command")])
+    status = peewee.TextField()
+    wallet_address = peewee.TextField()
+    gross_units = peewee.BigIntegerField()
+    fee_units = peewee.BigIntegerField()
+    fee_bps = peewee.BigIntegerField()
+    # The hash of rollup.id, spent on chain at most once (Y-03).
+    payout_key = peewee.TextField(unique=True)
+    chain_transaction_id = peewee.TextField(null=True, index=True)
+    tx_hash = peewee.TextField(null=True)
+    failure = peewee.TextField(null=True)
+    created_at = peewee.BigIntegerField()
+    paid_at = peewee.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = ((("gig_id", "created_at", "id"), False),)
+
+
+# What a pot still has to pay out.
+Rollup.add_index(
+    Rollup.index(
+        Rollup.gig_id,
+        name="rollup_unpaid",
+        where=Rollup.status.in_(["pending", "sent", "failed"]),
+    )
+)

@@ -1,0 +1,96 @@
+"""Finds the modes; `ask(gig.distribution)` is one mode's answers over the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any, cast
+
+import pluggy
+
+from engine import hookspecs
+from engine.errors import Refused, SettingsError
+from engine.plans import GigFacts, ModeInfo, Plan, Selection, TaskFacts
+
+ENTRY_POINTS = "muster.modes"
+
+
+class Mode:
+    """The answers of one mode, each typed as its hook spec is."""
+
+    def __init__(self, implementation: object, defaults: object) -> None:
+        manager = pluggy.PluginManager(hookspecs.PROJECT)
+        manager.add_hookspecs(hookspecs)
+        # The last registered is asked first, and the first answer counts.
+        manager.register(defaults)
+        manager.register(implementation)
+        manager.check_pending()
+        self._hook: Any = manager.hook
+        info = self._hook.describe()
+        if not isinstance(info, ModeInfo) or not info.names:
+            raise TypeError("describe() must answer a ModeInfo with at least one name")
+        self.info: ModeInfo = info
+
+    def refuses(self) -> Mapping[str, str]:
+        return cast(Mapping[str, str], self._hook.refuses())
+
+    def authorities(self) -> Mapping[str, frozenset[str]]:
+        return cast(Mapping[str, frozenset[str]], self._hook.authorities())
+
+    def distribute(self, gig: GigFacts, task: TaskFacts) -> Plan:
+        return cast(Plan, self._hook.distribute(gig=gig, task=task))
+
+    def select(self, gig: GigFacts) -> Selection:
+        return cast(Selection, self._hook.select(gig=gig))
+
+    def declined(self, gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:
+        return cast(Plan, self._hook.declined(gig=gig, task=task, mailbox_id=mailbox_id))
+
+    def rejected(self, gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
+        return cast(Plan, self._hook.rejected(gig=gig, task=task, requeue=requeue))
+
+
+_modes: dict[str, Mode] = {}
+
+
+def install(implementation: object, defaults: object, source: str = "") -> Mode:
+    """Add one mode under each of its names."""
+    try:
+        mode = Mode(implementation, defaults)
+    except (pluggy.PluginValidationError, TypeError) as error:
+        name = source or repr(implementation)
+        raise SettingsError(f"The mode {name} is not usable: {error}.") from error
+    for name in mode.info.names:
+        if name in _modes and _modes[name].info != mode.info:
+            raise SettingsError(f"Two installed modes are called {name!r}; uninstall one of them.")
+        _modes[name] = mode
+    return mode
+
+
+def load(defaults: object) -> None:
+    """Install every mode that an installed package offers. Safe to call again."""
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            implementation = point.load()
+        except Exception as error:
+            raise SettingsError(
+                f"The mode {point.name!r} ({point.value}) cannot be loaded: {error}."
+            ) from error
+        install(implementation, defaults, point.name)
+
+
+def ask(distribution: str) -> Mode:
+    """The mode that serves a gig; a 400 that names those that exist when there is none (G-03)."""
+    mode = _modes.get(distribution)
+    if mode is None:
+        names = ", ".join(sorted(_modes)) or "none"
+        sentence = f"no mode is called {distribution!r}; installed: {names}"
+        raise Refused(
+            "unknown_mode", f"distribution: {sentence}.", errors={"distribution": sentence}
+        )
+    return mode
+
+
+def installed() -> dict[str, Mode]:
+    """Every mode by the names that it serves."""
+    return dict(sorted(_modes.items()))

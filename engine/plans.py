@@ -1,0 +1,96 @@
+"""What a mode answers with: frozen facts in, small frozen effects out.
+
+A mode touches no database. It is shown a gig and a task as they are (`GigFacts`, `TaskFacts`) and
+answers with a plan, a tuple of effects that `engine/apply.py` carries out in order; or, where the
+choice must be made under a lock, with a `Selection` that `engine/claims.py` turns into SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class GigFacts:
+    """A gig as a mode sees it. `price_units` is in 10⁻⁶ USDC."""
+
+    id: str
+    distribution: str
+    queue_order: str
+    price_units: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """A task as a mode sees it. `mailbox_id` is its holder's, or the one it concerns."""
+
+    id: str
+    status: str
+    priority: int
+    tags: tuple[str, ...]
+    price_units: int | None
+    price_tbd: bool
+    mailbox_id: str | None
+
+
+@dataclass(frozen=True)
+class Enqueue:
+    """Put the task on the gig's shelf, at its priority and place of arrival."""
+
+
+@dataclass(frozen=True)
+class MoveTask:
+    """Move the task by a verb of its state table."""
+
+    verb: str
+
+
+@dataclass(frozen=True)
+class Exclude:
+    """Never offer the task to this mailbox again; `reason` is `declined` or `proven`."""
+
+    mailbox_id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Members of the answer to whoever asked (T-02)."""
+
+    members: Mapping[str, Any]
+
+
+Effect = Enqueue | MoveTask | Exclude | Reply
+Plan = tuple[Effect, ...]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which tasks a worker may take, and in which order.
+
+    `shelf` is `queue` (the gig's shared shelf) or `none`; `order` is one of the names in
+    `engine/claims.py`; `how` is `take` (the task itself).
+    """
+
+    shelf: str
+    order: str = "fifo"
+    how: str = "take"
+
+
+@dataclass(frozen=True)
+class ModeInfo:
+    """What `GET /modes` shows of a mode (G-03).
+
+    `names` are the values of a gig's `distribution` that the mode serves; `settings` maps the
+    gig's fields that it understands to a JSON schema of each; `query` are the names that the
+    gig's webhook takes beside those every mode takes.
+    """
+
+    names: tuple[str, ...]
+    title: str
+    description: str
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    query: tuple[str, ...] = ()

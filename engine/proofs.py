@@ -1,0 +1,313 @@
+"""Proofs: handing in (R-01, R-02) and the review (R-04, R-05)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine import claims, clock, events, gigs, mailboxes, tasks
+from engine.apply import apply
+from engine.db import db
+from engine.deliveries import money_field
+from engine.errors import Refused, invalid, not_found
+from engine.ids import new_id
+from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
+from engine.models.proof import Proof
+from engine.models.task import Task
+from engine.modes import ask
+from engine.moves import move, take
+from engine.operations import OWNER, Caller, permit
+
+MAX_NOTE_CHARACTERS = 8000
+REJECTION_TAGS = (
+    "fake_proof",
+    "duplicate",
+    "incomplete",
+    "unresponsive",
+    "low_quality",
+    "other",
+    "not_selected",
+)
+PAYABLE = ("approved", "timeout_approved")
+LIVE = ("pending", *PAYABLE)
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """What a worker hands in. `evidence` is a list of texts or links, as he gave them."""
+
+    task_id: str
+    mailbox_id: str | None
+    evidence: list[str]
+    tags: list[str]
+    private_note: str
+
+
+def submit(caller: Caller, gig_id: str, given: HandIn) -> Proof:
+    """Hand in a proof of a task that the worker holds, or that still waits unclaimed (R-01)."""
+
+    def write() -> Proof:
+        gig = gigs.get(gig_id)
+        permit("proof.submit", caller, gig)
+        mailbox = mailboxes.active_of(caller, gig, given.mailbox_id)
+        task = _held(gig, mailbox, given.task_id)
+        now = clock.now()
+        move(task, "submit", Task.mailbox_id == mailbox.id)
+        proof = Proof.create(
+            id=new_id("PROOF"),
+            gig_id=gig.id,
+            mailbox_id=mailbox.id,
+            task_id=task.id,
+            status="pending",
+            evidence=given.evidence,
+            tags=given.tags,
+            private_note=given.private_note,
+            locked_price_units=task.held_price_units,
+            price_source="gig" if task.price_units is None else "task",
+            feedback="",
+            returned=False,
+            submitted_at=now,
+            timeout_at=_deadline(gig, now),
+        )
+        events.append(
+            "proof.submitted",
+            events.Subject("proof", proof.id),
+            actor=caller.account_id,
+            gig_id=gig.id,
+            mailbox_id=mailbox.id,
+            data={
+                "mailbox_id": mailbox.id,
+                "proof_id": proof.id,
+                "task_identifier": task.id,
+                "locked_price": money_field(proof.locked_price_units),
+                "private_note_locked": bool(proof.private_note),
+                "resubmitted": False,
+            },
+        )
+        return proof
+
+    return db.write(write)
+
+
+def _held(gig: Gig, mailbox: Mailbox, task_id: str) -> Task:
+    """The task in this worker's hands, claimed now if nobody had it."""
+    task = tasks.locked(gig, task_id)
+    if task.status == "queued":
+        gigs.require_open(gig)
+        claimed = claims.take_one(gig, mailbox, task)
+        if claimed is None:
+            raise Refused("taken", "Another worker took this task. Poll for the next one.")
+        tasks.tell_claimed(claimed, mailbox)
+        return claimed
+    if task.mailbox_id != mailbox.id:
+        raise Refused("taken", "Another worker holds this task. Poll for the next one.")
+    if task.status != "claimed":
+        raise Refused("already_proven", "A proof was already submitted for this task.")
+    return task
+
+
+def _deadline(gig: Gig, now: int) -> int | None:
+    if gig.review_timeout_seconds == gigs.MANUAL_REVIEW:
+        return None
+    return now + gig.review_timeout_seconds * clock.SECOND
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A review. `amount_units` only where the price is still to be decided."""
+
+    approve: bool
+    feedback: str = ""
+    amount_units: int | None = None
+    rejection_tag: str | None = None
+    requeue: bool = True
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """What the review came to, for the answer (N: review answer)."""
+
+    proof: Proof
+    previous_status: str
+    requeued: bool
+
+    @property
+    def revised(self) -> bool:
+        return self.previous_status not in ("pending", self.proof.status)
+
+
+def review(caller: Caller, gig_id: str, proof_id: str, verdict: Verdict) -> Reviewed:
+    """Approve or reject. Saying the same again changes nothing; the rest is `_refuse_revision`."""
+
+    def write() -> Reviewed:
+        gig = gigs.get(gig_id)
+        permit("proof.review", caller, gig)
+        proof = _locked(gig, proof_id)
+        wanted = "approved" if verdict.approve else "rejected"
+        if proof.status == wanted:
+            return Reviewed(proof, proof.status, proof.returned)
+        _refuse_revision(proof)
+        task = tasks.locked(gig, proof.task_id)
+        if verdict.approve:
+            return _approve(caller, gig, task, proof, verdict)
+        return _reject(caller, gig, task, proof, verdict)
+
+    return db.write(write)
+
+
+def _locked(gig: Gig, proof_id: str) -> Proof:
+    found: list[Proof] = db.lock(Proof.select().where(Proof.id == proof_id, Proof.gig_id == gig.id))
+    if not found:
+        raise not_found("proof")
+    return found[0]
+
+
+def _refuse_revision(proof: Proof) -> None:
+    """A verdict may change until a rollup carries it, the task went back, or the clock ruled."""
+    if proof.rollup_id is not None:
+        raise Refused(
+            "in_rollup",
+            "A payout already carries this proof, so its verdict is final.",
+            rollup_id=proof.rollup_id,
+        )
+    if proof.returned:
+        raise Refused("returned", "The task went back to the workers, so its rejection is final.")
+    if proof.status == "timeout_approved":
+        raise Refused("timeout_approved", "The review time ran out, so the approval is final.")
+
+
+def _approve(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict) -> Reviewed:
+    price, source = proof.locked_price_units, proof.price_source
+    if price is None:
+        price = gig.price_units if verdict.amount_units is None else verdict.amount_units
+        source = "gig" if verdict.amount_units is None else "review"
+    elif verdict.amount_units is not None:
+        raise invalid("amount", "the price of this proof is fixed; leave it out")
+    before = proof.status
+    move(
+        proof,
+        "approve",
+        Proof.rollup_id.is_null(),
+        locked_price_units=price,
+        price_source=source,
+        feedback=verdict.feedback,
+        rejection_tag=None,
+        reviewed_at=clock.now(),
+    )
+    move(task, "approve")
+    _tell(caller.account_id, gig, proof, revised=before != "pending", auto=False)
+    return Reviewed(proof, before, requeued=False)
+
+
+def _reject(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict) -> Reviewed:
+    before = proof.status
+    move(
+        proof,
+        "reject",
+        Proof.rollup_id.is_null(),
+        feedback=verdict.feedback,
+        rejection_tag=verdict.rejection_tag or "other",
+        reviewed_at=clock.now(),
+    )
+    plan = ask(gig.distribution).rejected(gigs.facts(gig), tasks.facts(task), verdict.requeue)
+    apply(plan, task)
+    requeued = task.status == "queued"
+    if requeued:
+        Proof.update(returned=True).where(Proof.id == proof.id).execute()
+        proof.returned = True
+    _tell(caller.account_id, gig, proof, revised=before != "pending", auto=False)
+    return Reviewed(proof, before, requeued)
+
+
+def _tell(actor: str, gig: Gig, proof: Proof, *, revised: bool, auto: bool) -> None:
+    approved = proof.status in PAYABLE
+    events.append(
+        "proof.approved" if approved else "proof.rejected",
+        events.Subject("proof", proof.id),
+        actor=actor,
+        gig_id=gig.id,
+        mailbox_id=proof.mailbox_id,
+        data={
+            "gig_title": gig.title,
+            "mailbox_id": proof.mailbox_id,
+            "proof_id": proof.id,
+            "task_identifier": proof.task_id,
+            "amount": money_field(proof.locked_price_units if approved else 0),
+            "feedback": proof.feedback,
+            "rejection_tag": proof.rejection_tag,
+            "revised": revised,
+            "auto": auto,
+        },
+    )
+
+
+def time_out(limit: int = 200) -> int:
+    """Approve what nobody reviewed in time (R-05); answers how many proofs it was."""
+    with db.reading():
+        found = Proof.select(Proof.id).where(
+            Proof.status == "pending", Proof.timeout_at <= clock.now()
+        )
+        overdue = [row.id for row in found.order_by(Proof.timeout_at).limit(limit)]
+    return sum(db.write(lambda row_id=proof_id: _time_out(row_id)) for proof_id in overdue)  # type: ignore[misc]
+
+
+def _time_out(proof_id: str) -> bool:
+    """However many processes ring at once, one of them makes the move."""
+    now = clock.now()
+    if not take(Proof, proof_id, "time_out", Proof.timeout_at <= now, reviewed_at=now):
+        return False
+    proof = Proof.get(Proof.id == proof_id)
+    gig = gigs.get(proof.gig_id)
+    if proof.locked_price_units is None:
+        Proof.update(locked_price_units=gig.price_units, price_source="gig").where(
+            Proof.id == proof_id
+        ).execute()
+        proof.locked_price_units = gig.price_units
+    move(tasks.locked(gig, proof.task_id), "approve")
+    _tell("scheduler", gig, proof, revised=False, auto=True)
+    return True
+
+
+def read(caller: Caller, gig_id: str, proof_id: str) -> tuple[Proof, frozenset[str]]:
+    """A proof that the caller may see: his own, or any of his gig. Answers it and his roles."""
+    with db.reading():
+        gig = gigs.get(gig_id)
+        has = permit("proof.read", caller, gig)
+        proof = Proof.get_or_none(Proof.id == proof_id, Proof.gig_id == gig.id)
+        own = mailboxes.ids_of(caller, gig)
+        if proof is None or (OWNER not in has and proof.mailbox_id not in own):
+            raise not_found("proof")
+        return proof, _seen_as(has, proof, own)
+
+
+def _seen_as(has: frozenset[str], proof: Proof, own: list[str]) -> frozenset[str]:
+    return has | {"submitter"} if proof.mailbox_id in own else has
+
+
+def listed(
+    caller: Caller,
+    gig_id: str,
+    limit: int,
+    after: tuple[int, str] | None,
+    filters: dict[str, Any],
+) -> list[tuple[Proof, frozenset[str]]]:
+    """The gig's proofs for its owner, a worker's own for a worker; by (submitted_at, id)."""
+    with db.reading():
+        gig = gigs.get(gig_id)
+        has = permit("proof.read", caller, gig)
+        own = mailboxes.ids_of(caller, gig)
+        query = Proof.select().where(Proof.gig_id == gig.id)
+        if OWNER not in has:
+            query = query.where(Proof.mailbox_id.in_(own))
+        if filters.get("status") is not None:
+            query = query.where(Proof.status == filters["status"])
+        if filters.get("task") is not None:
+            query = query.where(Proof.task_id == filters["task"])
+        if after is not None:
+            at, row_id = after
+            query = query.where(
+                (Proof.submitted_at > at) | ((Proof.submitted_at == at) & (Proof.id > row_id))
+            )
+        found = query.order_by(Proof.submitted_at, Proof.id).limit(limit)
+        return [(proof, _seen_as(has, proof, own)) for proof in found]

@@ -1,0 +1,281 @@
+"""Sending, taking, declining and reading tasks (T-01 … T-04, Q-*, D-01)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from typing import Any
+
+import simplejson
+
+from engine import claims, clock, commands, events, gigs, mailboxes
+from engine.apply import apply
+from engine.db import db
+from engine.errors import Refused, invalid, not_found
+from engine.ids import new_id
+from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
+from engine.models.task import Exclusion, QueueEntry, Task
+from engine.modes import ask
+from engine.operations import OWNER, Caller, permit
+from engine.plans import TaskFacts
+
+DEFAULT_PRIORITY = 1000
+MAX_PRIORITY = 9_999_999_999
+MAX_PAYLOAD_CHARACTERS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One task as it was sent. `payload` is the body, kept to the byte."""
+
+    payload: str
+    content_type: str
+    subject: str
+    tags: tuple[str, ...]
+    price_units: int | None
+    price_tbd: bool
+    priority: int | None
+    external_id: str | None
+
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that makes it this task and no other."""
+        told = [
+            self.payload,
+            self.content_type,
+            self.subject,
+            list(self.tags),
+            self.price_units,
+            self.price_tbd,
+            self.priority,
+        ]
+        return hashlib.sha256(simplejson.dumps(told).encode()).hexdigest()
+
+
+def submit(gig_id: str, token: str, sent: Submission) -> dict[str, Any]:
+    """Take in a task through the gig's webhook; answers what its mode replies (T-02).
+
+    The same `external_id` in a gig makes one task for ever, and the repeat gets the first answer
+    (T-04); 409 `external_id_mismatch` when something else comes under it.
+    """
+    if len(sent.payload) > MAX_PAYLOAD_CHARACTERS:
+        raise Refused(
+            "payload_too_large",
+            f"The payload may have {MAX_PAYLOAD_CHARACTERS} characters. Send a link instead.",
+            received_chars=len(sent.payload),
+            max_chars=MAX_PAYLOAD_CHARACTERS,
+        )
+
+    def write() -> dict[str, Any]:
+        gig = gigs.get(gig_id)
+        if not hmac.compare_digest(gig.token.encode(), token.encode()):
+            raise Refused("wrong_token", "This is not the gig's token. Ask its owner.")
+        if sent.external_id is not None:
+            repeated = _repeat_of(gig, sent)
+            if repeated is not None:
+                return repeated
+        gigs.require_open(gig)
+        if sent.priority is not None and "priority" not in ask(gig.distribution).info.query:
+            raise invalid("priority", f"a {gig.distribution} gig has no queue order")
+        return _take_in(gig, sent)
+
+    return db.write(write)
+
+
+def _repeat_of(gig: Gig, sent: Submission) -> dict[str, Any] | None:
+    """The first answer for this external id, or None for a new one.
+
+    Of two that come at once the second waits at the unique key that the first has written, so
+    this look and the insert are tried until one of them holds.
+    """
+    known = Task.get_or_none(Task.gig_id == gig.id, Task.external_id == sent.external_id)
+    if known is None:
+        return None
+    if known.fingerprint != sent.fingerprint():
+        raise Refused(
+            "external_id_mismatch",
+            "external_id: another task was sent under this id. Use a new id for a new task.",
+            message_id=known.id,
+        )
+    return commands.result_of(_command_id(gig.id, known.id))
+
+
+def _command_id(gig_id: str, task_id: str) -> str:
+    return task_id.replace("TASK_", "CMD_", 1)
+
+
+def _take_in(gig: Gig, sent: Submission) -> dict[str, Any]:
+    now = clock.now()
+    task_id = new_id("TASK")
+    # RETURNING tells the row that was made; nothing comes back when the external id was taken
+    # between the look and this insert, by a transaction that has committed since.
+    made = (
+        Task.insert(
+            id=task_id,
+            gig_id=gig.id,
+            status="queued",
+            subject=sent.subject,
+            payload=sent.payload,
+            content_type=sent.content_type,
+            tags=list(sent.tags),
+            price_units=sent.price_units,
+            price_tbd=sent.price_tbd,
+            priority=DEFAULT_PRIORITY if sent.priority is None else sent.priority,
+            external_id=sent.external_id,
+            fingerprint=None if sent.external_id is None else sent.fingerprint(),
+            created_at=now,
+        )
+        .on_conflict_ignore()
+        .returning(Task.number)
+        .execute()
+    )
+    if not list(made):
+        repeated = _repeat_of(gig, sent)
+        if repeated is None:
+            raise Refused("try_again", "Two requests met here. Send it again.")
+        return repeated
+    task = Task.get(Task.id == task_id)
+    reply = apply(ask(gig.distribution).distribute(gigs.facts(gig), facts(task)), task)
+    answer = {"status": reply.pop("status"), "message_id": task.id, **reply}
+    events.append(
+        "task.submitted",
+        events.Subject("task", task.id),
+        actor="webhook",
+        gig_id=gig.id,
+        data={"status": answer["status"], "subject": task.subject, "tags": task.tags},
+    )
+    commands.record_done(
+        _command_id(gig.id, task.id), "task.submit", gig.id, {"task_id": task.id}, answer
+    )
+    return answer
+
+
+def facts(task: Task) -> TaskFacts:
+    """The task as its mode is shown it."""
+    return TaskFacts(
+        task.id,
+        task.status,
+        task.priority,
+        tuple(task.tags),
+        task.price_units,
+        task.price_tbd,
+        task.mailbox_id,
+    )
+
+
+def poll(
+    caller: Caller, gig_id: str, count: int, mailbox_id: str | None = None
+) -> tuple[Gig, Mailbox, list[Task]]:
+    """Claim up to `count` tasks, in the gig's order and each for this mailbox alone (Q-05)."""
+
+    def write() -> tuple[Gig, Mailbox, list[Task]]:
+        gig = gigs.get(gig_id)
+        permit("queue.poll", caller, gig)
+        mailbox = mailboxes.active_of(caller, gig, mailbox_id)
+        gigs.require_open(gig)
+        selection = ask(gig.distribution).select(gigs.facts(gig))
+        taken = claims.take(gig, mailbox, selection, count)
+        for task in taken:
+            tell_claimed(task, mailbox)
+        return gig, mailbox, taken
+
+    return db.write(write)
+
+
+def tell_claimed(task: Task, mailbox: Mailbox) -> None:
+    """Append the event of a claim; only inside `db.write`."""
+    events.append(
+        "task.claimed",
+        events.Subject("task", task.id),
+        actor=mailbox.account_id,
+        gig_id=task.gig_id,
+        mailbox_id=mailbox.id,
+        data={"mailbox_id": mailbox.id},
+    )
+
+
+def decline(caller: Caller, gig_id: str, task_id: str, mailbox_id: str | None = None) -> None:
+    """Pass on a task, for this worker only; again and again without further effect (D-01)."""
+
+    def write() -> None:
+        gig = gigs.get(gig_id)
+        permit("queue.decline", caller, gig)
+        mailbox = mailboxes.active_of(caller, gig, mailbox_id)
+        task = locked(gig, task_id)
+        if task.status in ("submitted", "approved") and task.mailbox_id == mailbox.id:
+            raise Refused(
+                "already_proven", "You have handed in a proof of this task; it is under review."
+            )
+        skipped = Exclusion.get_or_none(
+            Exclusion.mailbox_id == mailbox.id, Exclusion.task_number == task.number
+        )
+        if skipped is not None and task.mailbox_id != mailbox.id:
+            return
+        apply(ask(gig.distribution).declined(gigs.facts(gig), facts(task), mailbox.id), task)
+        events.append(
+            "task.declined",
+            events.Subject("task", task.id),
+            actor=caller.account_id,
+            gig_id=gig.id,
+            mailbox_id=mailbox.id,
+            data={"mailbox_id": mailbox.id},
+        )
+
+    db.write(write)
+
+
+def locked(gig: Gig, task_id: str) -> Task:
+    """The task, held by this transaction; only inside `db.write`."""
+    found: list[Task] = db.lock(Task.select().where(Task.id == task_id, Task.gig_id == gig.id))
+    if not found:
+        raise not_found("task")
+    return found[0]
+
+
+def read(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task, bool]:
+    """One task with its whole body; the third member says whether the caller owns the gig."""
+    with db.reading():
+        gig = gigs.get(gig_id)
+        has = permit("task.read", caller, gig)
+        task = Task.get_or_none(Task.id == task_id, Task.gig_id == gig.id)
+        if task is None:
+            raise not_found("task")
+        return gig, task, OWNER in has
+
+
+def queued(
+    caller: Caller, gig_id: str, limit: int, after: tuple[int, int] | None
+) -> tuple[Gig, list[tuple[Task, int, int]], bool]:
+    """Waiting tasks in the queue's order: (task, its sort key, how many declined it)."""
+    with db.reading():
+        gig = gigs.get(gig_id)
+        has = permit("queue.read", caller, gig)
+        query = QueueEntry.select().where(QueueEntry.gig_id == gig.id)
+        if after is not None:
+            key, number = after
+            query = query.where(
+                (QueueEntry.sort_key > key)
+                | ((QueueEntry.sort_key == key) & (QueueEntry.task_number > number))
+            )
+        entries = list(query.order_by(QueueEntry.sort_key, QueueEntry.task_number).limit(limit))
+        numbers = [entry.task_number for entry in entries]
+        found = {task.number: task for task in Task.select().where(Task.number.in_(numbers))}
+        declined = _declined_counts(numbers)
+        rows = [
+            (found[entry.task_number], entry.sort_key, declined.get(entry.task_number, 0))
+            for entry in entries
+        ]
+        return gig, rows, OWNER in has
+
+
+def _declined_counts(numbers: list[int]) -> dict[int, int]:
+    marks = ", ".join("?" for _ in numbers)
+    if not numbers:
+        return {}
+    counted = db.rows(
+        "SELECT task_number, count(*) FROM exclusion "
+        f"WHERE reason = 'declined' AND task_number IN ({marks}) GROUP BY task_number",
+        numbers,
+    )
+    return {number: int(count) for number, count in counted}

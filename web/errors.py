@@ -1,0 +1,118 @@
+"""The one place that knows which refusal is which HTTP status (H-04, H-05)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from flask import Flask, Response, current_app
+from werkzeug.exceptions import HTTPException
+
+from engine.chain.errors import ChainUnavailable
+from engine.errors import Refused
+
+# Refusal codes that are not a conflict with the state of things (409).
+STATUS: dict[str, int] = {
+    "invalid": 400,
+    "unknown_mode": 400,
+    "fractional_cents": 400,
+    "pot_short": 400,
+    "no_key": 401,
+    "bad_key": 401,
+    "no_admin_key": 401,
+    "insufficient_funds": 402,
+    "not_permitted": 403,
+    "wrong_admin_key": 403,
+    "wrong_token": 403,
+    "not_joined": 403,
+    "mailbox_inactive": 403,
+    "invite_required": 403,
+    "invite_unknown": 403,
+    "invite_other_email": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "gone": 410,
+    "payload_too_large": 413,
+    "wrong_content_type": 415,
+    "internal": 500,
+    "deposit_failed": 502,
+    "admin_key_not_configured": 503,
+    "chain_not_configured": 503,
+    "chain_unavailable": 503,
+    "database_unavailable": 503,
+    "no_master_key": 503,
+    "no_operator_key": 503,
+    "master_key_missing": 503,
+}
+RETRY_AFTER_SECONDS = 5
+
+log = structlog.get_logger()
+
+
+def status_of(code: str) -> int:
+    return STATUS.get(code, 409)
+
+
+def problem(refusal: Refused) -> Response:
+    """A refusal as `application/problem+json`."""
+    status = status_of(refusal.code)
+    body: dict[str, Any] = {
+        "error": refusal.message,
+        "reason": refusal.code,
+        "type": f"/docs#{refusal.code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": refusal.message,
+        **refusal.details,
+    }
+    if refusal.errors:
+        body["errors"] = refusal.errors
+    answer = Response(
+        current_app.json.dumps(body), status=status, content_type="application/problem+json"
+    )
+    if status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    if status == 503:
+        answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return answer
+
+
+_HTTP_REASONS = {
+    404: ("not_found", "There is nothing at this path. See /api/openapi.json for what there is."),
+    405: ("method_not_allowed", "This path does not take this method."),
+    413: ("payload_too_large", "The request is too large."),
+}
+
+
+def register(app: Flask) -> None:
+    app.register_error_handler(Refused, problem)
+    app.register_error_handler(ChainUnavailable, _chain_unavailable)
+    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def _chain_unavailable(error: ChainUnavailable) -> Response:
+    log.warning("chain.unavailable", error=str(error))
+    return problem(
+        Refused("chain_unavailable", "The chain does not answer just now. Try again shortly.")
+    )
+
+
+def _http(error: HTTPException) -> Response:
+    status = error.code or 500
+    if status < 400:
+        # A redirect is an answer, not a fault.
+        return Response(error.get_response().get_data(), status, error.get_headers())
+    code, sentence = _HTTP_REASONS.get(status, ("invalid", "This request cannot be understood."))
+    answer = problem(Refused(code, sentence))
+    allow = dict(error.get_headers()).get("Allow")
+    if allow:
+        answer.headers["Allow"] = allow
+    return answer
+
+
+def _unexpected(error: Exception) -> Response:
+    """A fault of ours. What it was goes to the log, never out (H-04)."""
+    log.exception("request.failed")
+    return problem(Refused("internal", "Something failed here. The operator's log says what."))

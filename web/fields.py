@@ -1,0 +1,120 @@
+"""The shapes of single values: money, times, whole numbers, lists of tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from marshmallow import ValidationError, fields, validate
+
+from engine.rules import money, times
+
+MAX_TAGS = 25
+MAX_TAG_CHARACTERS = 256
+MAX_URL_CHARACTERS = 2048
+
+
+class Money(fields.Field[int]):
+    """Dollars outside, base units inside (H-09). Name the attribute `…_units`."""
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        return None if value is None else money.to_dollars(value)
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> int:
+        try:
+            return money.parse_units(value)
+        except ValueError as error:
+            raise ValidationError(str(error)) from error
+
+
+class Whole(fields.Field[int]):
+    """A JSON whole number between two bounds; "2", 2.0 and true are none."""
+
+    def __init__(self, least: int, most: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.least, self.most = least, most
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> int:
+        fits = isinstance(value, int) and not isinstance(value, bool)
+        if not fits or not self.least <= value <= self.most:
+            raise ValidationError(f"give a whole number from {self.least} to {self.most}")
+        return int(value)
+
+
+class WholeText(Whole):
+    """The same from a query string: digits only."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> int:
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 19:
+            value = int(value)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class Flag(fields.Field[bool]):
+    """JSON true or false, and nothing that looks like it."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> bool:
+        if not isinstance(value, bool):
+            raise ValidationError("give true or false")
+        return value
+
+
+class Time(fields.Field[int]):
+    """Milliseconds inside, RFC 3339 outside (H-10)."""
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        return times.iso_ms_or_none(value)
+
+
+class Raw(fields.Field[Any]):
+    """A value that is answered as it is."""
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        return value
+
+
+def text(most: int, least: int = 0, **kwargs: Any) -> fields.String:
+    """A string of bounded length, in characters."""
+    many = f"give at most {most} characters" if least == 0 else f"give {least} to {most} characters"
+    return fields.String(validate=validate.Length(min=least, max=most, error=many), **kwargs)
+
+
+def one_of(*names: str, **kwargs: Any) -> fields.String:
+    return fields.String(
+        validate=validate.OneOf(names, error=f"one of {', '.join(names)}"), **kwargs
+    )
+
+
+def tags(**kwargs: Any) -> fields.List[str]:
+    """Up to 25 tags of 1 to 256 characters."""
+    return fields.List(
+        text(MAX_TAG_CHARACTERS, 1),
+        validate=validate.Length(max=MAX_TAGS, error=f"give at most {MAX_TAGS} tags"),
+        **kwargs,
+    )
+
+
+def web_url(**kwargs: Any) -> fields.String:
+    """An http or https address with a host. Where it may lead is checked where it is used."""
+
+    def check(value: str) -> None:
+        if len(value) > MAX_URL_CHARACTERS:
+            raise ValidationError(f"give at most {MAX_URL_CHARACTERS} characters")
+        try:
+            parts = urlsplit(value)
+            host, _ = parts.hostname, parts.port
+        except ValueError as error:
+            raise ValidationError(f"not a URL: {error}") from error
+        if parts.scheme not in ("http", "https") or not host:
+            raise ValidationError("give an address that begins with http:// or https://")
+
+    return fields.String(validate=check, **kwargs)

@@ -1,0 +1,54 @@
+"""Levers of a development install (Z-06). Registered only there, and only on a local chain."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from engine import clock, development
+from engine.errors import invalid
+from engine.wallets import clean_address
+from web.blueprint import Routes
+from web.schemas import money as schemas
+from web.schemas.gigs import Success
+from web.views import WEI_PER_ETHER
+
+routes = Routes("dev", "Development only: the clock, the faucet, the chain.")
+
+
+@routes.route("/dev/clock/advance", methods=["POST"])
+@routes.arguments(schemas.ClockAdvance)
+@routes.response(200, schemas.ClockNow)
+def advance(body: dict[str, Any]) -> dict[str, Any]:
+    """Move the one clock forward, for every process."""
+    return {"now": clock.advance(body["seconds"])}
+
+
+@routes.route("/dev/faucet", methods=["POST"])
+@routes.arguments(schemas.Faucet)
+@routes.response(200, Success)
+def faucet(body: dict[str, Any]) -> dict[str, Any]:
+    """Give an address USDC and ether out of nothing."""
+    address = clean_address("address", body["address"])
+    development.faucet(address, body["usdc_units"], _wei(body["eth"]))
+    return {"success": True}
+
+
+def _wei(text: str) -> int:
+    try:
+        wei = Decimal(text) * WEI_PER_ETHER
+        if not 0 <= wei <= 10**24 or wei != int(wei):
+            raise ValueError
+    except (InvalidOperation, ValueError, OverflowError) as error:
+        raise invalid("eth", "give ether as a decimal string, at most 1000000") from error
+    return int(wei)
+
+
+@routes.route("/dev/chain/mine", methods=["POST"])
+@routes.arguments(schemas.Mine)
+@routes.response(200, schemas.Mined)
+def mine(body: dict[str, Any]) -> dict[str, Any]:
+    """Mine blocks now."""
+    if not 1 <= body["blocks"] <= 1000:
+        raise invalid("blocks", "give 1 to 1000")
+    return {"block_number": development.mine(body["blocks"])}

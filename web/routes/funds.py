@@ -1,0 +1,133 @@
+"""Money: wallets, deposits, rollups, and commands that take their time."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from flask import Response, jsonify, request
+
+from engine import commands, deposits, gigs, settlement, wallets
+from engine.errors import Refused, invalid
+from engine.models.command import Command
+from web import auth, paging, views
+from web.blueprint import Routes
+from web.paging import PageQuery
+from web.schemas import money as schemas
+from web.schemas.accounts import Accepted, CommandState
+
+routes = Routes("funds", "Wallets, deposits and payouts.")
+DEFAULT_WAIT_SECONDS = 25
+MAX_WAIT_SECONDS = 60
+_WAIT = re.compile(r"(?:^|,)\s*wait\s*=\s*\"?(\d{1,4})\"?\s*(?:,|;|$)")
+
+
+@routes.route("/wallets", methods=["POST"])
+@routes.arguments(schemas.WalletCreate)
+@routes.response(201, schemas.WalletAnswer)
+def create_wallet(body: dict[str, Any]) -> dict[str, Any]:
+    """A hot wallet, whose key is kept here encrypted, or an external one by its address (Y-06)."""
+    made = wallets.create(auth.caller(), body["label"], body["is_hot_wallet"], body["evm_address"])
+    return {"wallet": made.__data__}
+
+
+@routes.route("/wallets")
+@routes.response(200, schemas.WalletList)
+def list_wallets() -> dict[str, Any]:
+    """The caller's wallets."""
+    return {"wallets": [one.__data__ for one in wallets.mine(auth.caller())]}
+
+
+@routes.route("/wallets/<wallet_id>/balances")
+@routes.response(200, schemas.Balances)
+def balances(wallet_id: str) -> dict[str, Any]:
+    """What the wallet holds, by the chain; 503 while that does not answer."""
+    wallet = wallets.get(auth.caller(), wallet_id)
+    wei, units = wallets.balances(wallet)
+    return {
+        "evm_address": wallet.evm_address,
+        "eth_balance": views.ether(wei),
+        "usdc_balance": views.dollars(units),
+    }
+
+
+@routes.route("/gigs/<gig_id>/deposit", methods=["POST"])
+@routes.arguments(schemas.Deposit)
+@routes.response(200, schemas.Deposited)
+@routes.alt_response(202, schema=Accepted)
+def deposit(body: dict[str, Any], gig_id: str) -> Any:
+    """Fill the gig's pot from a hot wallet; 200 once it is final (G-06)."""
+    seconds = wait_seconds()
+    command = deposits.request(auth.caller(), gig_id, body["wallet_alias_id"], body["amount_units"])
+    return _answer(command, seconds) or commands.result_of(command.id)
+
+
+@routes.route("/gigs/<gig_id>/rollups", methods=["POST"])
+@routes.arguments(schemas.Nothing)
+@routes.response(200, schemas.Settled)
+@routes.alt_response(202, schema=Accepted)
+def settle(_: dict[str, Any], gig_id: str) -> Any:
+    """Pay what is approved, from the gig's pot; 200 once it is final (Y-02)."""
+    caller, seconds = auth.caller(), wait_seconds()
+    command = settlement.request(caller, gig_id)
+    under_way = _answer(command, seconds)
+    if under_way is not None:
+        return under_way
+    result = commands.result_of(command.id)
+    rollups = settlement.by_ids(result["rollup_ids"])
+    carried = settlement.proof_ids(rollups)
+    available, _reserved = gigs.funds(gigs.get(gig_id))
+    return {
+        "rollups": [views.rollup_view(one, carried[one.id]) for one in rollups],
+        "available_units": available,
+        "retried_stuck": result["retried_stuck"],
+        "skipped_below_minimum": result["skipped_below_minimum"],
+    }
+
+
+@routes.route("/gigs/<gig_id>/rollups")
+@routes.arguments(PageQuery, location="query")
+@routes.response(200, schemas.RollupList)
+def list_rollups(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """The gig's payouts for its owner, his own for a worker; oldest first."""
+    limit, scope = query["limit"], f"rollups:{gig_id}"
+    after = paging.position(scope, query["cursor"])
+    rows = settlement.listed(auth.caller(), gig_id, limit + 1, after)
+    carried = settlement.proof_ids(rows[:limit])
+    return {
+        "rollups": [views.rollup_view(one, carried[one.id]) for one in rows[:limit]],
+        "next_cursor": paging.next_cursor(scope, rows, limit, lambda row: (row.created_at, row.id)),
+    }
+
+
+@routes.route("/commands/<command_id>")
+@routes.response(200, CommandState)
+def command_state(command_id: str) -> dict[str, Any]:
+    """How far a command is; for the account that gave it (H-08)."""
+    command = commands.get(auth.caller(), command_id)
+    return {**command.__data__, "command_id": command.id}
+
+
+def wait_seconds() -> int:
+    """How long the caller will wait: `Prefer: wait=N`, 25 s by default, 60 at most (H-08)."""
+    header = request.headers.get("prefer", "")
+    found = _WAIT.search(header)
+    if found is None:
+        if "wait" in header:
+            raise invalid("Prefer", "give wait=N with whole seconds")
+        return DEFAULT_WAIT_SECONDS
+    return min(int(found[1]), MAX_WAIT_SECONDS)
+
+
+def _answer(command: Command, seconds: int) -> Response | None:
+    """202 while it is under way, its refusal if it failed, None once it is done."""
+    now = commands.wait(command.id, seconds)
+    if now.status == "failed":
+        raise Refused.from_dict(now.error)
+    if now.status == "done":
+        return None
+    url = f"/api/commands/{command.id}"
+    answer = jsonify({"command_id": command.id, "status_url": views.public_url() + url})
+    answer.status_code = 202
+    answer.headers["Location"] = url
+    return answer

@@ -1,0 +1,146 @@
+"""Gigs, invites, mailboxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from engine import gigs, mailboxes
+from engine.errors import Refused
+from web import auth, views
+from web.blueprint import Routes
+from web.schemas import gigs as schemas
+from web.schemas.accounts import Events
+
+routes = Routes("gigs", "Gigs, the invites into them, and the workers' places in them.")
+
+
+@routes.route("/gigs", methods=["POST"])
+@routes.arguments(schemas.GigCreate)
+@routes.response(201, schemas.GigCreated)
+def create(body: dict[str, Any]) -> dict[str, Any]:
+    """Open a gig (G-01)."""
+    gig, invite = gigs.create(auth.caller(), body)
+    view = views.gig_view(gig, owner=True)
+    if invite is not None:
+        view["invite_url"] = views.invite_view(invite)["invite_url"]
+    return {"gig": view, "webhook_secret": gig.webhook_secret}
+
+
+@routes.route("/gigs", methods=["GET"])
+@routes.response(410)
+def browse() -> Response:
+    """There is no list of all gigs (G-02)."""
+    raise Refused("gone", "There is no list of all gigs. GET /api/gigs/mine lists yours.")
+
+
+@routes.route("/gigs/mine")
+@routes.arguments(schemas.MineQuery, location="query")
+@routes.response(200, schemas.GigList)
+def mine(query: dict[str, Any]) -> dict[str, Any]:
+    """The gigs of the caller, newest first."""
+    found = gigs.mine(auth.caller(), query.get("tag"))
+    return {"gigs": [views.gig_view(gig, owner=True) for gig in found]}
+
+
+@routes.route("/gigs/<gig_id>")
+@routes.response(200, schemas.GigAnswer)
+def read(gig_id: str) -> dict[str, Any]:
+    """One gig; notes and the webhook's URL for its owner only (G-02)."""
+    gig, owner = gigs.read(auth.optional_caller(), gig_id)
+    return {"gig": views.gig_view(gig, owner=owner)}
+
+
+@routes.route("/gigs/<gig_id>", methods=["PATCH"])
+@routes.arguments(schemas.GigPatch)
+@routes.response(200, schemas.GigAnswer)
+def update(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """Change a gig; `status` closes and reopens it (G-08)."""
+    gig = gigs.update(auth.caller(), gig_id, body)
+    return {"gig": views.gig_view(gig, owner=True)}
+
+
+@routes.route("/gigs/<gig_id>/rotate-token", methods=["POST"])
+@routes.response(200, schemas.GigAnswer)
+def rotate_token(gig_id: str) -> dict[str, Any]:
+    """A new token in the webhook's URL; the old one fails at once (G-04)."""
+    return {"gig": views.gig_view(gigs.rotate_token(auth.caller(), gig_id), owner=True)}
+
+
+@routes.route("/gigs/<gig_id>/invites", methods=["POST"])
+@routes.arguments(schemas.InviteCreate)
+@routes.response(201, schemas.InviteAnswer)
+def invite(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """A new invite: for one, for N, or without limit (G-05)."""
+    made = gigs.add_invite(auth.caller(), gig_id, body["max_uses"], body["email"], body["label"])
+    return {"invite": views.invite_view(made)}
+
+
+@routes.route("/gigs/<gig_id>/invites")
+@routes.response(200, schemas.InviteList)
+def invites(gig_id: str) -> dict[str, Any]:
+    """The gig's invites that are not revoked."""
+    return {"invites": [views.invite_view(one) for one in gigs.invites(auth.caller(), gig_id)]}
+
+
+@routes.route("/gigs/<gig_id>/invites/<token>", methods=["DELETE"])
+@routes.response(200, schemas.Success)
+def revoke_invite(gig_id: str, token: str) -> dict[str, Any]:
+    """Revoke an invite. Who has joined with it stays."""
+    gigs.revoke_invite(auth.caller(), gig_id, token)
+    return {"success": True}
+
+
+@routes.route("/gigs/<gig_id>/mailboxes", methods=["POST"])
+@routes.arguments(schemas.Join)
+@routes.response(201, schemas.Joined)
+@routes.alt_response(200, schema=schemas.Joined)
+def join(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], int]:
+    """Join a gig; again gives the same mailbox (M-01)."""
+    mailbox, made = mailboxes.join(auth.caller(), gig_id, body)
+    answer: dict[str, Any] = {"mailbox": views.mailbox_view(mailbox, worker=True)}
+    if made:
+        answer["webhook_secret"] = mailbox.webhook_secret
+    return answer, 201 if made else 200
+
+
+@routes.route("/gigs/<gig_id>/mailboxes")
+@routes.response(200, schemas.MailboxList)
+def list_mailboxes(gig_id: str) -> dict[str, Any]:
+    """The gig's workers, for its owner."""
+    found = mailboxes.of_gig(auth.caller(), gig_id)
+    return {"mailboxes": [views.mailbox_view(one, worker=False) for one in found]}
+
+
+@routes.route("/gigs/<gig_id>/mailboxes/<mailbox_id>", methods=["PATCH"])
+@routes.arguments(schemas.MailboxPatch)
+@routes.response(200, schemas.MailboxAnswer)
+def update_mailbox(body: dict[str, Any], gig_id: str, mailbox_id: str) -> dict[str, Any]:
+    """Owner and worker each change their own fields (M-02)."""
+    caller = auth.caller()
+    mailbox = mailboxes.update(caller, gig_id, mailbox_id, body)
+    own = mailbox.account_id == caller.account_id
+    return {"mailbox": views.mailbox_view(mailbox, worker=own)}
+
+
+@routes.route("/mailboxes/mine")
+@routes.response(200, schemas.MailboxList)
+def my_mailboxes() -> dict[str, Any]:
+    """The caller's places, in every gig."""
+    found = mailboxes.mine(auth.caller())
+    return {"mailboxes": [views.mailbox_view(one, worker=True) for one in found]}
+
+
+@routes.route("/gigs/<gig_id>/events")
+@routes.arguments(schemas.EventsQuery, location="query")
+@routes.response(200, Events)
+def list_events(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """What happened, after a position; a member sees what concerns him (H-15)."""
+    caller = auth.caller()
+    found = gigs.history(caller, gig_id, query["after"], query["limit"])
+    rows = [
+        {**one.__data__, "subject": {"kind": one.subject_kind, "id": one.subject_id}}
+        for one in found
+    ]
+    return {"events": rows, "next_after": found[-1].seq if found else query["after"]}

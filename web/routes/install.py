@@ -1,0 +1,94 @@
+"""Health, readiness, modes, accounts."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from flask import current_app
+
+from engine import accounts, clock, install, migrate, modes
+from engine.chain.errors import ChainUnavailable
+from engine.chain.networks import chain_name, is_testnet
+from engine.db import db
+from jobs.runtime import Runtime
+from web import auth, views
+from web.blueprint import Routes
+from web.schemas.accounts import Health, Me, Modes, Provision, Provisioned, Ready
+
+routes = Routes("install", "The install itself, and accounts.")
+
+
+def _chain() -> dict[str, Any] | None:
+    """The chain as its node names it; None when it cannot be asked (H-13)."""
+    chain = install.current().chain
+    if chain is None:
+        return None
+    try:
+        number = chain.chain_id()
+    except ChainUnavailable:
+        return None
+    return {"chain_id": number, "chain_name": chain_name(number), "is_testnet": is_testnet(number)}
+
+
+@routes.route("/health")
+@routes.response(200, Health)
+def health() -> dict[str, Any]:
+    """Is the server there, and which deployment is it?"""
+    settings = install.current().settings
+    return {
+        "status": "ok",
+        "stage": settings.STAGE,
+        "timestamp": clock.now(),
+        "version": version("muster"),
+        "chain": _chain(),
+        "treasury_address": settings.TREASURY_ADDRESS or None,
+        "usdc_address": settings.USDC_ADDRESS or None,
+    }
+
+
+@routes.route("/ready")
+@routes.response(200, Ready)
+@routes.alt_response(503, schema=Ready)
+def ready() -> tuple[dict[str, Any], int]:
+    """Can work be done: database, migrations, broker, scheduler?"""
+    runtime: Runtime = current_app.config["RUNTIME"]
+    checks = {"database": "ok", "migrations": "ok", "broker": "ok", "scheduler": "ok"}
+    with db.reading():
+        db.scalar("SELECT 1")
+    if migrate.pending():
+        checks["migrations"] = "pending: run muster migrate"
+    if not runtime.broker_answers():
+        checks["broker"] = "does not answer"
+    if runtime.leader() is None:
+        checks["scheduler"] = "none is running"
+    ok = all(value == "ok" for value in checks.values())
+    return {"ready": ok, "checks": checks}, 200 if ok else 503
+
+
+@routes.route("/modes")
+@routes.response(200, Modes)
+def list_modes() -> dict[str, Any]:
+    """The installed distribution modes (G-03)."""
+    return {"modes": [views.mode_view(name, mode) for name, mode in modes.installed().items()]}
+
+
+@routes.route("/admin/users/provision", methods=["POST"])
+@routes.arguments(Provision)
+@routes.response(200, Provisioned)
+@routes.alt_response(201, schema=Provisioned)
+def provision(body: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Make an account, or find it. Needs the install's admin key in x-admin-key (H-14)."""
+    auth.require_admin()
+    account, created, key = accounts.provision(body["email"], new_key=body["new_key"])
+    answer = {"user_id": account.id, "email": account.email, "created": created}
+    if key is not None:
+        answer["api_key"] = key
+    return answer, 201 if created else 200
+
+
+@routes.route("/auth/me")
+@routes.response(200, Me)
+def me() -> Any:
+    """The account of the key."""
+    return accounts.get(auth.caller().account_id).__data__

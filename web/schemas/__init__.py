@@ -1,0 +1,1 @@
+"""What routes take and answer, one file a subject."""

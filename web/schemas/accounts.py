@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from marshmallow import Schema, fields
+
+from web.fields import Flag, Raw, Time, text
+
+
+class Provision(Schema):
+    email = text(255, 3, required=True)
+    new_key = Flag(load_default=False)
+
+
+class Provisioned(Schema):
+    user_id = fields.String(required=True)
+    email = fields.String(required=True)
+    created = fields.Boolean(required=True)
+    api_key = fields.String(metadata={"description": "Shown this once."})
+
+
+class Me(Schema):
+    id = fields.String(required=True)
+    number = fields.Integer(required=True)
+    email = fields.String(required=True)
+    display_name = fields.String(required=True)
+    created_at = Time(required=True)
+
+
+class Health(Schema):
+    status = fields.String(required=True)
+    stage = fields.String(required=True)
+    timestamp = Time(required=True)
+    version = fields.String(required=True)
+    chain = Raw(required=True, allow_none=True)
+    treasury_address = fields.String(required=True, allow_none=True)
+    usdc_address = fields.String(required=True, allow_none=True)
+
+
+class Ready(Schema):
+    ready = fields.Boolean(required=True)
+    checks = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
+
+
+class CommandState(Schema):
+    command_id = fields.String(required=True)
+    kind = fields.String(required=True)
+    status = fields.String(required=True)
+    attempts = fields.Integer(required=True)
+    result = Raw(required=True, allow_none=True)
+    error = Raw(required=True, allow_none=True)
+    created_at = Time(required=True)
+    finished_at = Time(required=True, allow_none=True)
+
+
+class Accepted(Schema):
+    """A command that is still under way (H-08)."""
+
+    command_id = fields.String(required=True)
+    status_url = fields.String(required=True)
+
+
+class Modes(Schema):
+    modes = fields.List(fields.Dict(), required=True)
+
+
+class EventRow(Schema):
+    id = fields.String(required=True)
+    seq = fields.Integer(required=True)
+    type = fields.String(required=True)
+    at = Time(required=True)
+    actor = fields.String(required=True)
+    subject = fields.Dict(required=True)
+    data = Raw(required=True)
+
+
+class Events(Schema):
+    events = fields.List(fields.Nested(EventRow), required=True)
+    next_after = fields.Integer(required=True)

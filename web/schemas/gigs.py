@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from marshmallow import Schema, fields
+
+from engine.gigs import MANUAL_REVIEW
+from web.fields import Flag, Money, Time, Whole, one_of, tags, text, web_url
+from web.paging import PageQuery
+
+MAX_SECONDS = 10 * 365 * 86_400
+
+
+class GigFields(Schema):
+    """What an owner may say of a gig; `attribute` names the column."""
+
+    title = text(200, 1)
+    price = Money(attribute="price_units")
+    terms = text(20_000)
+    notes = text(20_000)
+    owner_wallet = fields.String(allow_none=True)
+    join_policy = one_of("invite", "open")
+    requires_approval = Flag()
+    tags = tags()
+    review_timeout = Whole(MANUAL_REVIEW, MAX_SECONDS, attribute="review_timeout_seconds")
+    min_payout = Money(attribute="min_payout_units")
+    location = text(200)
+    icon_url = text(2048)
+    proof_webhook_url = web_url(allow_none=True)
+
+
+class GigCreate(GigFields):
+    title = text(200, 1, required=True)
+    distribution = text(100, 1)
+    queue_order = text(100, 1)
+
+
+class GigPatch(GigFields):
+    status = one_of("active", "closed")
+
+
+class GigView(GigFields):
+    id = fields.String(required=True)
+    status = fields.String(required=True)
+    distribution = fields.String(required=True)
+    queue_order = fields.String(required=True)
+    available_funds = Money(attribute="available_units", required=True)
+    reserved_funds = Money(attribute="reserved_units", required=True)
+    is_owner = fields.Boolean(required=True)
+    created_at = Time(required=True)
+    webhook = fields.String(metadata={"description": "The tokened URL; for its owner only."})
+    invite_url = fields.String()
+
+
+class GigCreated(Schema):
+    gig = fields.Nested(GigView, required=True)
+    webhook_secret = fields.String(required=True)
+
+
+class GigAnswer(Schema):
+    gig = fields.Nested(GigView, required=True)
+
+
+class GigList(Schema):
+    gigs = fields.List(fields.Nested(GigView), required=True)
+
+
+class MineQuery(Schema):
+    tag = text(256)
+
+
+class InviteCreate(Schema):
+    max_uses = Whole(1, 10**9, load_default=None, allow_none=True)
+    email = text(255, 3, load_default=None, allow_none=True)
+    label = text(200, load_default="")
+
+
+class InviteView(Schema):
+    token = fields.String(required=True)
+    label = fields.String(required=True)
+    email = fields.String(required=True, allow_none=True)
+    max_uses = fields.Integer(required=True, allow_none=True)
+    used = fields.Integer(required=True)
+    invite_url = fields.String(required=True)
+    created_at = Time(required=True)
+
+
+class InviteAnswer(Schema):
+    invite = fields.Nested(InviteView, required=True)
+
+
+class InviteList(Schema):
+    invites = fields.List(fields.Nested(InviteView), required=True)
+
+
+class Success(Schema):
+    success = fields.Boolean(required=True)
+
+
+class Join(Schema):
+    name = text(200, 1)
+    email = text(255, 3)
+    invite = text(100, 1)
+    wallet_address = fields.String()
+    events_webhook_url = web_url(allow_none=True)
+    notes = text(5_000)
+    tags = tags()
+
+
+class MailboxPatch(Schema):
+    status = one_of("active", "inactive")
+    name = text(200, 1)
+    notes = text(5_000)
+    tags = tags()
+    wallet_address = fields.String()
+    events_webhook_url = web_url(allow_none=True)
+
+
+class MailboxView(Schema):
+    """One mailbox. What only the worker or only the owner may read is left out for the other."""
+
+    id = fields.String(required=True)
+    gig_id = fields.String(required=True)
+    gig_title = fields.String()
+    status = fields.String(required=True)
+    name = fields.String(required=True)
+    email = fields.String(required=True)
+    wallet_address = fields.String(required=True)
+    notes = fields.String(required=True)
+    tags = fields.List(fields.String())
+    events_webhook_url = fields.String(allow_none=True)
+    joined_at = Time(required=True)
+
+
+class Joined(Schema):
+    mailbox = fields.Nested(MailboxView, required=True)
+    webhook_secret = fields.String(metadata={"description": "Shown to a new mailbox once."})
+
+
+class MailboxAnswer(Schema):
+    mailbox = fields.Nested(MailboxView, required=True)
+
+
+class MailboxList(Schema):
+    mailboxes = fields.List(fields.Nested(MailboxView), required=True)
+
+
+class EventsQuery(Schema):
+    after = fields.Integer(load_default=0)
+    limit = PageQuery().fields["limit"]

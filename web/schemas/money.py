@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from marshmallow import Schema, fields
+
+from web.fields import Flag, Money, Raw, Time, text
+
+
+class WalletCreate(Schema):
+    label = text(200, load_default="")
+    is_hot_wallet = Flag(load_default=True)
+    evm_address = fields.String(load_default=None, allow_none=True)
+
+
+class WalletView(Schema):
+    id = fields.String(required=True)
+    label = fields.String(required=True)
+    evm_address = fields.String(required=True)
+    is_hot_wallet = fields.Boolean(required=True)
+    created_at = Time(required=True)
+
+
+class WalletAnswer(Schema):
+    wallet = fields.Nested(WalletView, required=True)
+
+
+class WalletList(Schema):
+    wallets = fields.List(fields.Nested(WalletView), required=True)
+
+
+class Balances(Schema):
+    """Exact decimal strings, in ether and in dollars."""
+
+    evm_address = fields.String(required=True)
+    eth_balance = fields.String(required=True)
+    usdc_balance = fields.String(required=True)
+
+
+class Deposit(Schema):
+    wallet_alias_id = fields.String(required=True)
+    amount = Money(attribute="amount_units", required=True)
+
+
+class Deposited(Schema):
+    tx_hash = fields.String(required=True)
+    available_funds = Raw(required=True)
+
+
+class Nothing(Schema):
+    """A body without members."""
+
+
+class RollupView(Schema):
+    id = fields.String(required=True)
+    gig_id = fields.String(required=True)
+    mailbox_id = fields.String(required=True)
+    wallet_address = fields.String(required=True)
+    proof_ids = fields.List(fields.String(), required=True)
+    paid_proof_ids = fields.List(fields.String(), required=True)
+    gross_amount = Money(attribute="gross_units", required=True)
+    platform_fee = Money(attribute="fee_units", required=True)
+    net_amount = Money(attribute="net_units", required=True)
+    tx_hash = fields.String(required=True, allow_none=True)
+    status = fields.String(required=True)
+    failure = fields.String(required=True, allow_none=True)
+    settled_by_reconciliation = fields.Boolean(required=True)
+    created_at = Time(required=True)
+    paid_at = Time(required=True, allow_none=True)
+
+
+class Settled(Schema):
+    rollups = fields.List(fields.Nested(RollupView), required=True)
+    available_funds = Money(attribute="available_units", required=True)
+    retried_stuck = fields.Integer(required=True)
+    skipped_below_minimum = Raw(required=True)
+
+
+class RollupList(Schema):
+    rollups = fields.List(fields.Nested(RollupView), required=True)
+    next_cursor = fields.String(required=True, allow_none=True)
+
+
+class ClockAdvance(Schema):
+    seconds = fields.Integer(required=True, strict=True)
+
+
+class ClockNow(Schema):
+    now = Time(required=True)
+
+
+class Faucet(Schema):
+    address = fields.String(required=True)
+    usdc = Money(attribute="usdc_units", load_default=0)
+    eth = fields.String(load_default="0", metadata={"description": "Ether, as a decimal string."})
+
+
+class Mine(Schema):
+    blocks = fields.Integer(load_default=1, strict=True)
+
+
+class Mined(Schema):
+    block_number = fields.Integer(required=True)

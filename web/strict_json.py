@@ -1,0 +1,126 @@
+"""JSON in and out, strictly (H-09, H-11): no float, no duplicate keys, no broken text."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import simplejson
+from flask.json.provider import JSONProvider
+
+from engine.errors import Refused, invalid
+
+MAX_DEPTH = 64
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
+MAX_NUMBER_CHARACTERS = 100
+
+
+def parse_object(raw: bytes) -> dict[str, Any]:
+    """A request's body; an empty one is `{}`. Refused with 400 for anything but a clean object."""
+    if not raw.strip():
+        return {}
+    value = parse(raw)
+    if not isinstance(value, dict):
+        raise invalid("body", "send a JSON object, in braces")
+    _check(value, 1)
+    return value
+
+
+def parse(raw: bytes) -> Any:
+    """Any JSON value: UTF-8, no duplicate keys, decimals as Decimal."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise invalid("body", f"not UTF-8 at byte {error.start}") from error
+    try:
+        return simplejson.loads(
+            text,
+            parse_float=_number(Decimal),
+            parse_int=_number(int),
+            parse_constant=_constant,
+            object_pairs_hook=_object,
+        )
+    except simplejson.JSONDecodeError as error:
+        raise invalid("body", f"not JSON: {error}") from error
+    except RecursionError as error:
+        raise invalid("body", f"nested deeper than {MAX_DEPTH}") from error
+
+
+def check_parses(text: str) -> None:
+    """Refuse a payload that calls itself JSON and is none. It is kept as it came, not as read."""
+    try:
+        simplejson.loads(text, parse_float=str, parse_int=str)
+    except simplejson.JSONDecodeError as error:
+        raise invalid("payload", f"sent as JSON, but it is not: {error}") from error
+    except RecursionError as error:
+        raise invalid("payload", "sent as JSON, but nested too deep to be read") from error
+
+
+def _number(kind: type) -> Any:
+    def parse_number(text: str) -> Any:
+        # Before the conversion: a number of a million digits costs seconds.
+        if len(text) > MAX_NUMBER_CHARACTERS:
+            raise invalid("body", f"a number of more than {MAX_NUMBER_CHARACTERS} characters")
+        return kind(text)
+
+    return parse_number
+
+
+def _constant(name: str) -> Any:
+    raise invalid("body", f"{name} is not JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise invalid(_shown(key), "this key stands twice")
+        made[key] = value
+    return made
+
+
+def _check(value: Any, depth: int, path: str = "") -> None:
+    name = path or "body"
+    if depth > MAX_DEPTH:
+        raise invalid("body", f"nested deeper than {MAX_DEPTH}")
+    match value:
+        case dict():
+            for key, member in value.items():
+                check_text(_shown(key), key)
+                _check(member, depth + 1, f"{path}.{_shown(key)}" if path else _shown(key))
+        case list():
+            for number, member in enumerate(value):
+                _check(member, depth + 1, f"{path}.{number}" if path else str(number))
+        case str():
+            check_text(name, value)
+        case bool():
+            pass
+        case int() if not MIN_INTEGER <= value <= MAX_INTEGER:
+            raise invalid(name, "a whole number beyond 64 bits")
+
+
+def check_text(name: str, text: str) -> None:
+    """Refuse what is no text for both databases alike: NUL and lone surrogates."""
+    if "\0" in text:
+        raise invalid(name, "a NUL character is not allowed")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise invalid(name, "a lone surrogate is not a character")
+
+
+def _shown(key: str) -> str:
+    """A key as an error may show it: short, and without what cannot be printed."""
+    return "".join(c if c.isprintable() else "?" for c in key[:60])
+
+
+class ExactJson(JSONProvider):
+    """Flask's JSON: Decimals are written out as numbers, digit for digit."""
+
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        kwargs.setdefault("ensure_ascii", False)
+        return simplejson.dumps(obj, use_decimal=True, **kwargs)
+
+    def loads(self, s: str | bytes, **kwargs: Any) -> Any:
+        try:
+            return parse(s if isinstance(s, bytes) else s.encode("utf-8", "surrogatepass"))
+        except Refused as error:
+            raise ValueError(str(error)) from error
