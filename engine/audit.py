@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 import peewee
 
 from engine import install, ledger, reconcile
+from engine.chain.errors import NodeRefused
 from engine.db import db
 from engine.models.ledger import LedgerEntry, LedgerTransaction
-from engine.models.proof import Proof
+from engine.models.proof import PAYABLE, Proof
 from engine.models.rollup import Rollup
-from engine.proofs import PAYABLE
 
 
 @dataclass
@@ -34,8 +35,23 @@ class Report:
         return not self.faults
 
 
-def run() -> Report:
-    """Bring the books up to the last final block, then compare. ChainUnavailable if it is away."""
+def run(patience_seconds: float = 15) -> Report:
+    """Bring the books up to the last final block, then compare. ChainUnavailable if it is away.
+
+    A node may no longer know, or not know again, what the contract held at that very block; newer
+    blocks come, so this is tried again for a while.
+    """
+    until = time.monotonic() + patience_seconds
+    while True:
+        try:
+            return _run()
+        except NodeRefused:
+            if time.monotonic() > until:
+                raise
+            time.sleep(1)
+
+
+def _run() -> Report:
     report = Report()
     treasury = install.current().treasury
     if treasury is not None:

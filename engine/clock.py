@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 
 from engine.db import db
-from engine.errors import Refused
+from engine.errors import invalid
 from engine.models.meta import Meta
 
 OFFSET_KEY = "clock_offset_ms"
 SECOND = 1000
 DAY_SECONDS = 86_400
 MAX_ADVANCE_SECONDS = 3650 * DAY_SECONDS
+# However often it is moved: every time must stay one that can be written down.
+MAX_AHEAD_SECONDS = 10 * MAX_ADVANCE_SECONDS
 
 _POSTGRES = """
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
@@ -44,14 +46,17 @@ def now() -> int:
 def advance(seconds: int) -> int:
     """Move the clock forward for every process; answers the new time in milliseconds."""
     if not 0 <= seconds <= MAX_ADVANCE_SECONDS:
-        raise Refused(
-            "invalid",
-            f"seconds: give a whole number from 0 to {MAX_ADVANCE_SECONDS}; the clock only moves "
-            "forward.",
-            errors={"seconds": f"a whole number from 0 to {MAX_ADVANCE_SECONDS}"},
+        raise invalid(
+            "seconds",
+            f"give a whole number from 0 to {MAX_ADVANCE_SECONDS}; the clock only moves forward",
         )
 
     def write() -> None:
+        ahead = int(Meta.read(OFFSET_KEY) or 0) // SECOND
+        if ahead + seconds > MAX_AHEAD_SECONDS:
+            raise invalid(
+                "seconds", f"the clock is {ahead} s ahead, of {MAX_AHEAD_SECONDS} at most"
+            )
         Meta.add(OFFSET_KEY, seconds * SECOND)
 
     db.write(write)

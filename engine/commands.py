@@ -19,7 +19,7 @@ from engine.chain.errors import ChainUnavailable
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.ids import new_id
-from engine.models.command import Command
+from engine.models.command import UNFINISHED, Command
 from engine.moves import take
 from engine.operations import Caller
 
@@ -137,23 +137,27 @@ def sweep(resend_after_seconds: int, limit: int = 500) -> int:
     """Ring again for what is due and in nobody's hands; answers how many commands that was.
 
     A command that was just recorded has its own bell, so it is rung for only once it is older than
-    the ordinary latency of the broker, and then not again before that time has passed once more.
+    the ordinary latency of the broker. None is rung for again before that time has passed once
+    more: while every worker is busy the broker does not fill up with what it holds already.
     """
 
     def write() -> list[str]:
         now = clock.now()
         old = now - resend_after_seconds * clock.SECOND
+        # A waiting row keeps in `lease_until` when it was last rung for.
+        unheard = Command.lease_until.is_null() | (Command.lease_until <= old)
         ready = (
             ((Command.status == "pending") & (Command.run_after <= old))
-            | ((Command.status == "waiting") & (Command.run_after <= now))
+            | ((Command.status == "waiting") & (Command.run_after <= now) & unheard)
             | ((Command.status == "running") & (Command.lease_until < now))
         )
-        # The first condition is the partial index's own.
-        unfinished = Command.status.in_(["pending", "running", "waiting"])
-        query = Command.select(Command.id).where(unfinished, Command.run_after <= now, ready)
+        query = Command.select(Command.id).where(UNFINISHED, Command.run_after <= now, ready)
         found = [row.id for row in query.order_by(Command.run_after, Command.id).limit(limit)]
         Command.update(run_after=now).where(
             Command.id.in_(found), Command.status == "pending"
+        ).execute()
+        Command.update(lease_until=now).where(
+            Command.id.in_(found), Command.status == "waiting"
         ).execute()
         return found
 
@@ -166,7 +170,7 @@ def sweep(resend_after_seconds: int, limit: int = 500) -> int:
 def has_waiting() -> bool:
     """Does any command wait for something outside?"""
     with db.reading():
-        return bool(Command.select().where(Command.status == "waiting").exists())
+        return bool(Command.select().where(UNFINISHED, Command.status == "waiting").exists())
 
 
 def wake_waiting(command_ids: set[str]) -> None:

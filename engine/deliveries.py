@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import peewee
 import simplejson
 
 from engine import clock, endpoints, wake
 from engine.db import db
 from engine.ids import new_id
-from engine.models.delivery import Attempt, Delivery, Endpoint
+from engine.models.delivery import OPEN, Attempt, Delivery, Endpoint
 from engine.models.event import Event
 from engine.moves import take
 from engine.rules import money, retry, times
@@ -109,8 +108,7 @@ def due(
         found = (
             Delivery.select(Delivery.id, Delivery.endpoint_id)
             .where(
-                # As literals: SQLite does not use a partial index for bound values.
-                Delivery.status.in_([peewee.SQL("'pending'"), peewee.SQL("'delivering'")]),
+                OPEN,
                 Delivery.next_attempt_at <= now,
                 Delivery.lease_until.is_null() | (Delivery.lease_until < now),
                 Delivery.endpoint_id.not_in(list(but_not)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.chain.client import Chain
+from engine.chain.pulse import Pulse
 from engine.chain.treasury import Treasury
 from engine.db import db
 from engine.errors import Refused, SettingsError
@@ -17,9 +18,11 @@ class Install:
         self.settings = settings
         self.keyring = Keyring(settings.MASTER_KEYS)
         self.chain: Chain | None = None
+        self.pulse: Pulse | None = None
         self.treasury: Treasury | None = None
         if settings.CHAIN_RPC_URL:
             self.chain = Chain(settings.CHAIN_RPC_URL, settings.CHAIN_TIMEOUT_SECONDS)
+            self.pulse = Pulse(self.chain)
             if not settings.TREASURY_ADDRESS or not settings.USDC_ADDRESS:
                 raise SettingsError(
                     "MUSTER_CHAIN_RPC_URL needs MUSTER_TREASURY_ADDRESS and MUSTER_USDC_ADDRESS "

@@ -21,9 +21,7 @@ from engine import clock, install
 from engine.db import db
 from engine.ids import new_id
 from engine.models.ledger import LedgerEntry, LedgerTransaction
-from engine.models.rollup import Rollup
-
-UNPAID = ("pending", "sent", "failed")
+from engine.models.rollup import UNPAID, Rollup
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def pot_units(gig_id: str) -> int:
 def reserved_units(gig_id: str) -> int:
     """What payouts that are made but not final will take from the pot, fee included."""
     total = Rollup.select(peewee.fn.SUM(Rollup.gross_units + Rollup.fee_units)).where(
-        Rollup.gig_id == gig_id, Rollup.status.in_(UNPAID)
+        Rollup.gig_id == gig_id, UNPAID
     )
     with db.reading():
         return int(total.scalar() or 0)

@@ -26,6 +26,9 @@ def join(caller: Caller, gig_id: str, values: dict[str, Any]) -> tuple[Mailbox, 
     address = values.get("wallet_address")
     if address is not None:
         address = wallets.clean_address("wallet_address", address)
+    email = values.get("email")
+    if email is not None:
+        email = accounts.clean_email(email)
     account = accounts.get(caller.account_id)
 
     def write() -> tuple[Mailbox, bool]:
@@ -48,7 +51,7 @@ def join(caller: Caller, gig_id: str, values: dict[str, Any]) -> tuple[Mailbox, 
             account_id=account.id,
             status="active" if admitted else "pending_approval",
             name=values.get("name") or account.display_name,
-            email=values.get("email") or account.email,
+            email=email or account.email,
             wallet_address=wallet_address,
             events_webhook_url=values.get("events_webhook_url"),
             webhook_secret=gigs.new_secret(),

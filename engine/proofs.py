@@ -13,7 +13,7 @@ from engine.errors import Refused, invalid, not_found
 from engine.ids import new_id
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
-from engine.models.proof import Proof
+from engine.models.proof import PAYABLE, UNDECIDED, Proof
 from engine.models.task import Task
 from engine.modes import ask
 from engine.moves import move, take
@@ -29,8 +29,6 @@ REJECTION_TAGS = (
     "other",
     "not_selected",
 )
-PAYABLE = ("approved", "timeout_approved")
-LIVE = ("pending", *PAYABLE)
 
 
 @dataclass(frozen=True)
@@ -245,9 +243,7 @@ def _tell(actor: str, gig: Gig, proof: Proof, *, revised: bool, auto: bool) -> N
 def time_out(limit: int = 200) -> int:
     """Approve what nobody reviewed in time (R-05); answers how many proofs it was."""
     with db.reading():
-        found = Proof.select(Proof.id).where(
-            Proof.status == "pending", Proof.timeout_at <= clock.now()
-        )
+        found = Proof.select(Proof.id).where(UNDECIDED, Proof.timeout_at <= clock.now())
         overdue = [row.id for row in found.order_by(Proof.timeout_at).limit(limit)]
     return sum(db.write(lambda row_id=proof_id: _time_out(row_id)) for proof_id in overdue)  # type: ignore[misc]
 

@@ -22,7 +22,7 @@ from engine.chain.treasury import (
 )
 from engine.db import db
 from engine.ledger import Fact, Line
-from engine.models.command import Command
+from engine.models.command import UNFINISHED, Command
 from engine.models.meta import Meta
 from engine.models.rollup import Rollup
 
@@ -72,7 +72,7 @@ def run() -> int:
 
 def _wake_deposits() -> None:
     waiting = Command.select(Command.id).where(
-        Command.kind == deposits.KIND, Command.status == "waiting"
+        UNFINISHED, Command.kind == deposits.KIND, Command.status == "waiting"
     )
     commands.wake_waiting({row.id for row in waiting})
 

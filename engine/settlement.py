@@ -23,11 +23,10 @@ from engine.models.chain import ChainTransaction
 from engine.models.command import Command
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
-from engine.models.proof import Proof
-from engine.models.rollup import Rollup
+from engine.models.proof import UNCARRIED, Proof
+from engine.models.rollup import UNPAID, Rollup
 from engine.moves import move, take
 from engine.operations import OWNER, Caller, permit
-from engine.proofs import PAYABLE
 from engine.rules import money
 
 KIND = "gig.settle"
@@ -53,10 +52,8 @@ def request_all() -> int:
     if install.current().treasury is None:
         return 0
     with db.reading():
-        owing = Proof.select(Proof.gig_id).where(
-            Proof.rollup_id.is_null(), Proof.status.in_(PAYABLE), Proof.locked_price_units > 0
-        )
-        stuck = Rollup.select(Rollup.gig_id).where(Rollup.status == "failed")
+        owing = Proof.select(Proof.gig_id).where(UNCARRIED, Proof.locked_price_units > 0)
+        stuck = Rollup.select(Rollup.gig_id).where(UNPAID, Rollup.status == "failed")
         gig_ids = sorted({row.gig_id for row in [*owing.distinct(), *stuck.distinct()]})
 
     def record(gig_id: str) -> None:
@@ -75,6 +72,9 @@ def step(command: Command) -> commands.Outcome:
         try:
             fee_bps = treasury.fee_bps()
         except ChainUnavailable as error:
+            if command.account_id is None:
+                # Nobody is there to ask again, and the next bell is a day away: it waits.
+                raise
             raise unavailable() from error
         command.result = db.write(lambda: _decide(command, fee_bps))
     _send_pending(treasury, command)
@@ -161,8 +161,7 @@ def _payable(gig: Gig) -> tuple[list[_Group], list[_Group]]:
         Proof.select()
         .where(
             Proof.gig_id == gig.id,
-            Proof.rollup_id.is_null(),
-            Proof.status.in_(PAYABLE),
+            UNCARRIED,
             Proof.locked_price_units > 0,
         )
         .order_by(Proof.submitted_at, Proof.id)

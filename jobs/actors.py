@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,12 @@ from engine import commands, proofs, reconcile, settlement
 
 # Longer than a message ordinarily waits in a busy broker; see commands.sweep.
 RESEND_SECONDS = 30
+COMMANDS, BELLS = "commands", "bells"
 
 log = structlog.get_logger()
+
+
+_reading_chain = threading.Lock()
 
 
 def sweep() -> None:
@@ -34,8 +39,17 @@ def settle() -> None:
     settlement.request_all()
 
 
+def read_chain() -> None:
+    """One reader in a process: a chain that hangs then holds one thread of the bells, not all."""
+    if _reading_chain.acquire(blocking=False):
+        try:
+            reconcile.run_quietly()
+        finally:
+            _reading_chain.release()
+
+
 def follow() -> None:
-    reconcile.run_quietly()
+    read_chain()
     commands.sweep(RESEND_SECONDS)
 
 
@@ -44,7 +58,7 @@ JOBS: dict[str, Callable[[], None]] = {
     "sweep": sweep,
     "review": review,
     "settle": settle,
-    "reconcile": reconcile.run_quietly,
+    "reconcile": read_chain,
     "follow": follow,
 }
 
@@ -57,17 +71,21 @@ class Actors:
     ring: Callable[[str], None]
 
 
-def declare(broker: dramatiq.Broker) -> Actors:
-    """Declare the actors on a broker; the worker of that broker then knows them."""
+def declare(broker: dramatiq.Broker, alive: Callable[[], None]) -> Actors:
+    """Declare the actors on a broker; the worker of that broker then knows them.
+
+    `alive` is called with every bell that is heard: it shows that bells reach a worker.
+    """
 
     def run_command(command_id: str) -> None:
         _guarded("command", command_id, lambda: commands.run(command_id))
 
     def ring(job: str) -> None:
         _guarded("job", job, JOBS[job])
+        _guarded("job", "alive", alive)
 
-    command_actor: Any = dramatiq.actor(broker=broker, queue_name="commands")(run_command)
-    ring_actor: Any = dramatiq.actor(broker=broker, queue_name="bells")(ring)
+    command_actor: Any = dramatiq.actor(broker=broker, queue_name=COMMANDS)(run_command)
+    ring_actor: Any = dramatiq.actor(broker=broker, queue_name=BELLS)(ring)
     return Actors(_sender(command_actor), _sender(ring_actor))
 
 

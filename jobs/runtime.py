@@ -17,13 +17,17 @@ from engine import install, leases, modes, wake
 from engine.settings import Settings
 from jobs import broker as brokers
 from jobs import schedule
-from jobs.actors import declare
+from jobs.actors import BELLS, COMMANDS, declare
 from jobs.http import DeliveryLoop
 from jobs.schedule import Scheduler
 from plugins import defaults
 
-WORKER_LEASE = "worker:"
+WORKER_LEASE = "worker"
+# Bells that may go unheard before the workers count as gone.
+MISSED_BELLS = 3
 WORKER_LEASE_SECONDS = 30
+# One may wait for the chain; the other hears what needs the database only.
+BELL_THREADS = 2
 
 log = structlog.get_logger()
 
@@ -37,9 +41,9 @@ class Runtime:
         self.settings = settings
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.broker = brokers.make(settings.BROKER_URL)
-        self.actors = declare(self.broker)
+        self.actors = declare(self.broker, self._heard)
         self.in_memory = settings.BROKER_URL.startswith("memory:")
-        self._worker: dramatiq.Worker | None = None
+        self._workers: list[dramatiq.Worker] = []
         self._deliveries: DeliveryLoop | None = None
         self._scheduler: Scheduler | None = None
         wake.on("command", self.actors.run_command)
@@ -60,10 +64,13 @@ class Runtime:
         wake.on("delivery", lambda _: deliveries.wake())
         # Middleware learn of a worker process only so, when the worker is embedded.
         self.broker.emit_after("process_boot")
-        self._worker = dramatiq.Worker(
-            self.broker, worker_threads=settings.WORKER_THREADS, worker_timeout=100
-        )
-        self._worker.start()
+        # Threads apart, so that bells are heard while every command waits for a chain that hangs.
+        for queue, threads in ((BELLS, BELL_THREADS), (COMMANDS, settings.WORKER_THREADS)):
+            worker = dramatiq.Worker(
+                self.broker, queues={queue}, worker_threads=threads, worker_timeout=100
+            )
+            worker.start()
+            self._workers.append(worker)
 
     def start_scheduler(self) -> None:
         self._scheduler = Scheduler(self.settings, self.name, self.actors.ring)
@@ -77,8 +84,8 @@ class Runtime:
         """Stop ringing, then finish what is being worked on; rows keep the rest."""
         if self._scheduler is not None:
             self._scheduler.stop()
-        if self._worker is not None:
-            self._worker.stop()
+        for worker in self._workers:
+            worker.stop()
         if self._deliveries is not None:
             self._deliveries.stop()
         wake.silence()
@@ -92,9 +99,13 @@ class Runtime:
         """The scheduler that leads, wherever it runs."""
         return leases.holder_of(schedule.LEASE)
 
-    def renew_worker(self) -> None:
-        """Say that a worker is alive; for `GET /api/ready`."""
-        leases.hold(WORKER_LEASE + self.name, self.name, WORKER_LEASE_SECONDS)
+    def _heard(self) -> None:
+        seconds = max(WORKER_LEASE_SECONDS, MISSED_BELLS * self.settings.SWEEP_SECONDS)
+        leases.hold(WORKER_LEASE, self.name, seconds)
+
+    def worker(self) -> str | None:
+        """A worker that has heard the scheduler's bell of late, wherever it runs."""
+        return leases.holder_of(WORKER_LEASE)
 
 
 def wait_until_told(flag: list[bool]) -> None:

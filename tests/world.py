@@ -169,7 +169,7 @@ class World:
     def worker(self, gig: Gig, person: Person | None = None, **fields: Any) -> Person:
         """Somebody who has joined the gig; `worker.mailbox` is his place in it."""
         person = person or self.person("worker")
-        body = {"invite": gig.invite, **fields}
+        body = {**({"invite": gig.invite} if gig.invite else {}), **fields}
         made = person.post(f"{gig.path}/mailboxes", body)
         person.mailbox = made["mailbox"]  # type: ignore[attr-defined]
         person.secret = made.get("webhook_secret")  # type: ignore[attr-defined]

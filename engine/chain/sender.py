@@ -17,7 +17,7 @@ from engine.chain.client import Call, Chain, Transaction
 from engine.chain.errors import ChainUnavailable
 from engine.db import db
 from engine.ids import new_id
-from engine.models.chain import ChainAttempt, ChainTransaction, Signer
+from engine.models.chain import UNDERWAY, ChainAttempt, ChainTransaction, Signer
 from engine.moves import take
 
 # The estimate is of the state as it is; a fifth more leaves room for what comes in between.
@@ -135,7 +135,7 @@ def _broadcast(chain: Chain, transaction_id: str, raw_hex: str) -> None:
 def has_open() -> bool:
     """Is anything of ours on its way?"""
     with db.reading():
-        return bool(ChainTransaction.select().where(ChainTransaction.status == "sent").exists())
+        return bool(ChainTransaction.select().where(UNDERWAY).exists())
 
 
 def follow(chain: Chain, final_block: int, reverted: Stored) -> set[str]:
@@ -147,7 +147,7 @@ def follow(chain: Chain, final_block: int, reverted: Stored) -> set[str]:
     with db.reading():
         waiting = list(
             ChainTransaction.select()
-            .where(ChainTransaction.status == "sent")
+            .where(UNDERWAY)
             .order_by(ChainTransaction.signer, ChainTransaction.nonce)
         )
     return {row.id for row in waiting if _follow_one(chain, row, final_block, reverted)}
@@ -183,4 +183,4 @@ def _end(row: ChainTransaction, verb: str, block_number: int, reverted: Stored) 
 def open_count() -> int:
     with db.reading():
         query = ChainTransaction.select(peewee.fn.COUNT(ChainTransaction.id))
-        return int(query.where(ChainTransaction.status == "sent").scalar())
+        return int(query.where(UNDERWAY).scalar())

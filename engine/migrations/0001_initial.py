@@ -7,6 +7,10 @@ def references(table, column="id"):
     return peewee.SQL(f'REFERENCES "{table}" ("{column}")')
 
 
+def in_states(field, *names):
+    return field.in_([peewee.SQL(f"'{name}'") for name in names])
+
+
 def up(migrator, db):
     class Table(peewee.Model):
         class Meta:
@@ -170,13 +174,8 @@ def up(migrator, db):
         created_at = peewee.BigIntegerField()
         finished_at = peewee.BigIntegerField(null=True)
 
-    Command.add_index(
-        Command.index(
-            Command.run_after,
-            name="command_due",
-            where=Command.status.in_(["pending", "running", "waiting"]),
-        )
-    )
+    UNFINISHED = in_states(Command.status, "pending", "running", "waiting")
+    Command.add_index(Command.index(Command.run_after, name="command_due", where=UNFINISHED))
 
     class Rollup(Table):
         id = peewee.TextField(primary_key=True)
@@ -198,11 +197,12 @@ def up(migrator, db):
         class Meta:
             indexes = ((("gig_id", "created_at", "id"), False),)
 
+    UNPAID = in_states(Rollup.status, "pending", "sent", "failed")
     Rollup.add_index(
         Rollup.index(
             Rollup.gig_id,
             name="rollup_unpaid",
-            where=Rollup.status.in_(["pending", "sent", "failed"]),
+            where=UNPAID,
         )
     )
 
@@ -229,24 +229,20 @@ def up(migrator, db):
         class Meta:
             indexes = ((("gig_id", "submitted_at", "id"), False),)
 
+    PAYABLE = ("approved", "timeout_approved")
+    UNDECIDED = in_states(Proof.status, "pending")
+    UNCARRIED = Proof.rollup_id.is_null() & in_states(Proof.status, *PAYABLE)
+
     Proof.add_index(
         Proof.index(
             Proof.task_id,
             unique=True,
             name="proof_one_live_per_task",
-            where=Proof.status.in_(["pending", "approved", "timeout_approved"]),
+            where=in_states(Proof.status, "pending", *PAYABLE),
         )
     )
-    Proof.add_index(
-        Proof.index(Proof.timeout_at, name="proof_due", where=(Proof.status == "pending"))
-    )
-    Proof.add_index(
-        Proof.index(
-            Proof.gig_id,
-            name="proof_payable",
-            where=Proof.rollup_id.is_null() & Proof.status.in_(["approved", "timeout_approved"]),
-        )
-    )
+    Proof.add_index(Proof.index(Proof.timeout_at, name="proof_due", where=UNDECIDED))
+    Proof.add_index(Proof.index(Proof.gig_id, name="proof_payable", where=UNCARRIED))
 
     class Event(Table):
         seq = peewee.BigIntegerField(primary_key=True)
@@ -304,11 +300,12 @@ def up(migrator, db):
         class Meta:
             primary_key = peewee.CompositeKey("delivery_id", "number")
 
+    OPEN = in_states(Delivery.status, "pending", "delivering")
     Delivery.add_index(
         Delivery.index(
             Delivery.next_attempt_at,
             name="delivery_due",
-            where=Delivery.status.in_(["pending", "delivering"]),
+            where=OPEN,
         )
     )
 
@@ -360,11 +357,12 @@ def up(migrator, db):
         priority_fee_wei = peewee.TextField()
         created_at = peewee.BigIntegerField()
 
+    UNDERWAY = in_states(ChainTransaction.status, "sent")
     ChainTransaction.add_index(
         ChainTransaction.index(
             ChainTransaction.created_at,
             name="chain_transaction_open",
-            where=(ChainTransaction.status == "sent"),
+            where=UNDERWAY,
         )
     )
 

@@ -32,6 +32,14 @@ class JsonField(_AnyText):
         return None if value is None else simplejson.loads(value, use_decimal=True)
 
 
+def in_states(field: peewee.TextField[str], *names: str) -> peewee.Expression:
+    """`field IN (…)` with the names as literals: SQLite uses a partial index for nothing else.
+
+    The condition of the index and of the query must be this same expression.
+    """
+    return field.in_([peewee.SQL(f"'{name}'") for name in names])
+
+
 def references(table: str, column: str = "id") -> peewee.SQL:
     """A foreign key without Peewee's lazy look-ups: rows are joined where they are needed."""
     return peewee.SQL(f'REFERENCES "{table}" ("{column}")')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import Table, references
+from engine.models.base import Table, in_states, references
 
 
 class Signer(Table):
@@ -45,11 +45,12 @@ class ChainAttempt(Table):
     created_at = peewee.BigIntegerField()
 
 
+UNDERWAY = in_states(ChainTransaction.status, "sent")
 # The follower reads only what is not final.
 ChainTransaction.add_index(
     ChainTransaction.index(
         ChainTransaction.created_at,
         name="chain_transaction_open",
-        where=(ChainTransaction.status == "sent"),
+        where=UNDERWAY,
     )
 )

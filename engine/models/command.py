@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import JsonField, Table
+from engine.models.base import JsonField, Table, in_states
 
 
 class Command(Table):
@@ -25,11 +25,6 @@ class Command(Table):
     finished_at = peewee.BigIntegerField(null=True)
 
 
+UNFINISHED = in_states(Command.status, "pending", "running", "waiting")
 # The sweep reads only what is not finished.
-Command.add_index(
-    Command.index(
-        Command.run_after,
-        name="command_due",
-        where=Command.status.in_(["pending", "running", "waiting"]),
-    )
-)
+Command.add_index(Command.index(Command.run_after, name="command_due", where=UNFINISHED))

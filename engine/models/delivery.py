@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import Table, references
+from engine.models.base import Table, in_states, references
 
 
 class Endpoint(Table):
@@ -54,11 +54,12 @@ class Attempt(Table):
         primary_key = peewee.CompositeKey("delivery_id", "number")
 
 
+OPEN = in_states(Delivery.status, "pending", "delivering")
 # The delivery loop reads only what is due.
 Delivery.add_index(
     Delivery.index(
         Delivery.next_attempt_at,
         name="delivery_due",
-        where=Delivery.status.in_(["pending", "delivering"]),
+        where=OPEN,
     )
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import JsonField, Table, references
+from engine.models.base import JsonField, Table, in_states, references
 
 
 class Proof(Table):
@@ -33,22 +33,20 @@ class Proof(Table):
         indexes = ((("gig_id", "submitted_at", "id"), False),)
 
 
+PAYABLE = ("approved", "timeout_approved")
+UNDECIDED = in_states(Proof.status, "pending")
+UNCARRIED = Proof.rollup_id.is_null() & in_states(Proof.status, *PAYABLE)
+
 # At most one proof of a task is alive, whatever two requests do at once.
 Proof.add_index(
     Proof.index(
         Proof.task_id,
         unique=True,
         name="proof_one_live_per_task",
-        where=Proof.status.in_(["pending", "approved", "timeout_approved"]),
+        where=in_states(Proof.status, "pending", *PAYABLE),
     )
 )
 # The review timer reads only what is still open.
-Proof.add_index(Proof.index(Proof.timeout_at, name="proof_due", where=(Proof.status == "pending")))
+Proof.add_index(Proof.index(Proof.timeout_at, name="proof_due", where=UNDECIDED))
 # Settlement reads only what is owed and not yet carried.
-Proof.add_index(
-    Proof.index(
-        Proof.gig_id,
-        name="proof_payable",
-        where=Proof.rollup_id.is_null() & Proof.status.in_(["approved", "timeout_approved"]),
-    )
-)
+Proof.add_index(Proof.index(Proof.gig_id, name="proof_payable", where=UNCARRIED))

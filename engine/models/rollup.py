@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import Table, references
+from engine.models.base import Table, in_states, references
 
 
 class Rollup(Table):
@@ -29,11 +29,12 @@ class Rollup(Table):
         indexes = ((("gig_id", "created_at", "id"), False),)
 
 
+UNPAID = in_states(Rollup.status, "pending", "sent", "failed")
 # What a pot still has to pay out.
 Rollup.add_index(
     Rollup.index(
         Rollup.gig_id,
         name="rollup_unpaid",
-        where=Rollup.status.in_(["pending", "sent", "failed"]),
+        where=UNPAID,
     )
 )
