@@ -7,7 +7,7 @@ choosing, taking and marking are one step.
 
 from __future__ import annotations
 
-from engine import clock
+from engine import clock, rows
 from engine.db import db
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
@@ -44,7 +44,7 @@ SET status = ?, mailbox_id = ?, claimed_at = ?,
     held_price_units = CASE WHEN price_tbd THEN NULL ELSE coalesce(price_units, ?) END
 FROM taken
 WHERE task.number = taken.task_number
-RETURNING task.number, taken.sort_key
+RETURNING {columns}
 """
 
 # SQLite's one writer already stands alone here, so choosing and taking may be two statements.
@@ -57,11 +57,11 @@ WHERE gig_id = ?
 ORDER BY sort_key {direction}, task_number {direction}
 LIMIT ?
 """
-_SQLITE_TAKE = "DELETE FROM queue_entry WHERE gig_id = ? AND sort_key = ? AND task_number = ?"
+_SQLITE_TAKE = "DELETE FROM queue_entry WHERE task_number IN ({marks})"
 _SQLITE_MARK = """
 UPDATE task SET status = ?, mailbox_id = ?, claimed_at = ?,
     held_price_units = CASE WHEN price_tbd THEN NULL ELSE coalesce(price_units, ?) END
-WHERE number = ?
+WHERE number IN ({marks}) RETURNING {columns}
 """
 
 
@@ -71,9 +71,13 @@ def sort_key(priority: int, number: int) -> int:
 
 def enqueue(task: Task) -> None:
     """Put a task into its place; only inside `db.write`."""
-    QueueEntry.create(
-        gig_id=task.gig_id, sort_key=sort_key(task.priority, task.number), task_number=task.number
-    )
+    key = sort_key(task.priority, task.number)
+    rows.insert(QueueEntry, {"gig_id": task.gig_id, "sort_key": key, "task_number": task.number})
+
+
+def is_empty(gig_id: str) -> bool:
+    """Does nothing wait on this gig's shelf, for anybody?"""
+    return not db.rows("SELECT 1 FROM queue_entry WHERE gig_id = ? LIMIT 1", (gig_id,))
 
 
 def take(gig: Gig, mailbox: Mailbox, selection: Selection, count: int) -> list[Task]:
@@ -81,12 +85,17 @@ def take(gig: Gig, mailbox: Mailbox, selection: Selection, count: int) -> list[T
     if selection.shelf == "none":
         return []
     direction = ORDERS[selection.order]
-    numbers = (
+    taken = (
         _take_postgres(gig, mailbox, direction, count)
         if db.is_postgres
         else _take_sqlite(gig, mailbox, direction, count)
     )
-    return _in_order(numbers)
+    # RETURNING has no order of its own.
+    taken.sort(
+        key=lambda task: (sort_key(task.priority, task.number), task.number),
+        reverse=direction == "DESC",
+    )
+    return taken
 
 
 def take_one(gig: Gig, mailbox: Mailbox, task: Task) -> Task | None:
@@ -108,36 +117,20 @@ def take_one(gig: Gig, mailbox: Mailbox, task: Task) -> Task | None:
     return Task.get(Task.number == task.number)
 
 
-def _take_postgres(gig: Gig, mailbox: Mailbox, direction: str, count: int) -> list[int]:
-    rows = db.rows(
-        _POSTGRES.format(direction=direction),
-        (
-            gig.id,
-            mailbox.id,
-            count,
-            gig.id,
-            target("task", "claim"),
-            mailbox.id,
-            clock.now(),
-            gig.price_units,
-        ),
-    )
-    # RETURNING has no order of its own.
-    rows.sort(key=lambda row: (row[1], row[0]), reverse=direction == "DESC")
-    return [row[0] for row in rows]
+def _take_postgres(gig: Gig, mailbox: Mailbox, direction: str, count: int) -> list[Task]:
+    statement = _POSTGRES.format(direction=direction, columns=rows.columns(Task, "task"))
+    marked = (target("task", "claim"), mailbox.id, clock.now(), gig.price_units)
+    found = db.rows(statement, (gig.id, mailbox.id, count, gig.id, *marked))
+    return [rows.load(Task, row) for row in found]
 
 
-def _take_sqlite(gig: Gig, mailbox: Mailbox, direction: str, count: int) -> list[int]:
+def _take_sqlite(gig: Gig, mailbox: Mailbox, direction: str, count: int) -> list[Task]:
     picked = db.rows(_SQLITE_PICK.format(direction=direction), (gig.id, mailbox.id, count))
-    for key, number in picked:
-        db.rows(_SQLITE_TAKE, (gig.id, key, number))
-        db.rows(
-            _SQLITE_MARK,
-            (target("task", "claim"), mailbox.id, clock.now(), gig.price_units, number),
-        )
-    return [number for _, number in picked]
-
-
-def _in_order(numbers: list[int]) -> list[Task]:
-    found = {task.number: task for task in Task.select().where(Task.number.in_(numbers))}
-    return [found[number] for number in numbers]
+    numbers = [row[1] for row in picked]
+    if not numbers:
+        return []
+    marks = ", ".join("?" for _ in numbers)
+    db.rows(_SQLITE_TAKE.format(marks=marks), numbers)
+    statement = _SQLITE_MARK.format(marks=marks, columns=rows.columns(Task))
+    marked = (target("task", "claim"), mailbox.id, clock.now(), gig.price_units)
+    return [rows.load(Task, row) for row in db.rows(statement, (*marked, *numbers))]

@@ -7,6 +7,7 @@ each handler is a step that can be taken again.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from engine import clock, wake
+from engine import clock, rows, wake
 from engine.chain.errors import ChainUnavailable
 from engine.db import db
 from engine.errors import Refused, not_found
@@ -23,7 +24,8 @@ from engine.models.command import UNFINISHED, Command
 from engine.moves import take
 from engine.operations import Caller
 
-LEASE_MS = 120_000
+# A step that takes longer may be taken by another as well, which is safe and only double work.
+LEASE_MS = 30_000
 FINISHED = ("done", "failed")
 # An error of ours is tried again, ever later, so that a fault that passes costs no work.
 MOST_FAILURES = 20
@@ -52,6 +54,7 @@ Handler = Callable[[Command], Outcome]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
 _handlers: dict[str, Handler] = {}
+_leaving = threading.Event()
 
 
 def handler(kind: str) -> Callable[[HandlerT], HandlerT]:
@@ -90,25 +93,31 @@ def record_done(
 ) -> None:
     """Write a command that took effect in this very transaction."""
     now = clock.now()
-    Command.create(
-        id=command_id,
-        kind=kind,
-        status="done",
-        gig_id=gig_id,
-        arguments=arguments,
-        result=result,
-        attempts=1,
-        failures=0,
-        run_after=now,
-        created_at=now,
-        finished_at=now,
-    )
+    values = {
+        "id": command_id,
+        "kind": kind,
+        "status": "done",
+        "gig_id": gig_id,
+        "arguments": arguments,
+        "result": result,
+        "attempts": 1,
+        "failures": 0,
+        "run_after": now,
+        "created_at": now,
+        "finished_at": now,
+    }
+    rows.insert(Command, values)
 
 
 def result_of(command_id: str) -> dict[str, Any]:
     with db.reading():
         result: dict[str, Any] = Command.get(Command.id == command_id).result
     return result
+
+
+def finished(command_id: str) -> bool:
+    with db.reading():
+        return bool(Command.get(Command.id == command_id).status in FINISHED)
 
 
 def get(caller: Caller, command_id: str) -> Command:
@@ -128,9 +137,14 @@ def wait(command_id: str, seconds: float) -> Command:
     while True:
         with db.reading():
             command = Command.get(Command.id == command_id)
-        if command.status in FINISHED or time.monotonic() >= deadline:
+        if command.status in FINISHED or time.monotonic() >= deadline or _leaving.is_set():
             return command
-        time.sleep(POLL_SECONDS)
+        _leaving.wait(POLL_SECONDS)
+
+
+def stop_waiting() -> None:
+    """This process ends: whoever waits for a command is told at once how far it is."""
+    _leaving.set()
 
 
 def sweep(resend_after_seconds: int, limit: int = 500) -> int:
@@ -193,7 +207,11 @@ def run(command_id: str) -> None:
         outcome = _handlers[command.kind](command)
     except Refused as refusal:
         kept = refusal.as_dict()
-        db.write(lambda: _finish(command, "fail", error=kept))
+        if refusal.code == "database_unavailable":
+            # No verdict on the command: what it has sent may be under way.
+            db.write(lambda: _failed(command))
+        else:
+            db.write(lambda: _finish(command, "fail", error=kept))
     except ChainUnavailable as error:
         log.warning("command.chain_unavailable", command_id=command.id, error=str(error))
         db.write(lambda: _wait(command, 2))

@@ -52,7 +52,10 @@ class Transaction:
 
     def __init__(self) -> None:
         self.now: int | None = None
+        # The position of its first event, and how many it has written.
+        self.event_base: int | None = None
         self.events = 0
+        self.topics: set[str] = set()
         self.after_commit: list[Callable[[], None]] = []
 
 
@@ -73,6 +76,8 @@ class Db:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self.url = ""
+        # Commits of this process's SQLite writer: what it did not see itself, another process did.
+        self.commits = 0
 
     # -- connecting -------------------------------------------------------------------------
 
@@ -311,6 +316,7 @@ class Db:
             for _, _, done in batch:
                 done.set_exception(error)
             return
+        self.commits += 1
         for done, answer, failure in outcomes:
             if failure is None:
                 done.set_result(answer)

@@ -8,17 +8,30 @@ from engine import install
 from engine.chain import local, sender
 from engine.chain.client import Call, Chain, address_of
 from engine.chain.errors import ChainUnavailable
-from engine.errors import Refused
+from engine.errors import Refused, SettingsError
 from engine.ids import new_id
 
 WAIT_SECONDS = 30
 PAUSE_SECONDS = 0.05
 
 
-def allowed() -> bool:
+def require_local() -> None:
     """A chain that is not local is never touched; without a chain there is only the clock."""
     chain = install.current().chain
-    return chain is None or local.is_local(chain)
+    if chain is not None and not local.is_local(chain):
+        raise Refused("not_local", "The chain of this install is not a local one.")
+
+
+def check_stage() -> None:
+    """Stop a development install on a real chain at its start; one that is away is asked later."""
+    try:
+        require_local()
+    except Refused as refusal:
+        raise SettingsError(
+            "MUSTER_STAGE is dev, but the chain at MUSTER_CHAIN_RPC_URL is not a local one."
+        ) from refusal
+    except ChainUnavailable:
+        return
 
 
 def _chain() -> Chain:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import clock, install
-from engine.errors import invalid
+from engine import clock
 from engine.ids import new_id
 from engine.models.delivery import Delivery, Endpoint
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.moves import take
-from engine.rules import addresses
 
 GIG_PROOFS = "gig.proofs"
 MAILBOX_EVENTS = "mailbox.events"
-# The field that sets each.
-_FIELDS = {GIG_PROOFS: "proof_webhook_url", MAILBOX_EVENTS: "events_webhook_url"}
 
 
 @dataclass(frozen=True)
@@ -32,14 +28,8 @@ def register(kind: str, owner_id: str, account_id: str, url: str | None) -> None
     """Set, change or (with None) remove the URL; only inside `db.write`.
 
     Setting it again also brings a disabled endpoint and its waiting deliveries back (W-09);
-    removing it stops every waiting try. Where webhooks may not go is refused here and again when
-    one is sent (W-04).
+    removing it stops every waiting try.
     """
-    if url is not None:
-        settings = install.current().settings
-        why = addresses.check_url(url, ports=settings.webhook_ports, allow=settings.webhook_allow)
-        if why is not None:
-            raise invalid(_FIELDS[kind], why)
     endpoint = Endpoint.get_or_none(Endpoint.kind == kind, Endpoint.owner_id == owner_id)
     now = clock.now()
     if url is None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine import clock, deliveries
-from engine.db import db
+from engine import clock, deliveries, rows
+from engine.db import Transaction, db
 from engine.ids import new_id
 from engine.models.event import Event
 from engine.models.meta import Meta
@@ -22,8 +22,8 @@ COUNT_BITS = 16
 BASE_KEY = "event_base"
 
 _BASE = f"coalesce((SELECT value::bigint FROM meta WHERE key = '{BASE_KEY}'), 0)"
-_NEXT_POSTGRES = f"SELECT {_BASE} + (pg_current_xact_id()::text::bigint << {COUNT_BITS}) + ?"
-_NEXT_SQLITE = "SELECT coalesce(max(seq), 0) + 1 FROM event"
+_FIRST_POSTGRES = f"SELECT {_BASE} + (pg_current_xact_id()::text::bigint << {COUNT_BITS})"
+_FIRST_SQLITE = "SELECT coalesce(max(seq), 0) + 1 FROM event"
 _SETTLED = (
     f"SELECT {_BASE} + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {COUNT_BITS})"
 )
@@ -37,41 +37,47 @@ class Subject:
 
 def append(
     kind: str,
-    subject: Subject,
-    *,
+    *subjects: Subject,
     actor: str,
     gig_id: str | None = None,
     mailbox_id: str | None = None,
     data: dict[str, Any] | None = None,
-) -> Event:
-    """Write one event and its deliveries; only inside `db.write`.
+) -> None:
+    """Write an event of each subject, and their deliveries; only inside `db.write`.
 
     `data` holds the webhook's fields by the names of W-08 where the event has a webhook.
     """
     transaction = db.transaction
     if transaction is None:
         raise RuntimeError("an event belongs to the transaction of what it tells")
-    if db.is_postgres:
-        if transaction.events >= 1 << COUNT_BITS:
-            raise RuntimeError("too many events in one transaction; write in chunks")
-        seq = int(db.scalar(_NEXT_POSTGRES, (transaction.events,)))
-    else:
-        seq = int(db.scalar(_NEXT_SQLITE))
+    made = [
+        {
+            "seq": _next(transaction),
+            "id": new_id("EVT"),
+            "type": kind,
+            "at": clock.now(),
+            "actor": actor,
+            "gig_id": gig_id,
+            "subject_kind": subject.kind,
+            "subject_id": subject.id,
+            "mailbox_id": mailbox_id,
+            "data": data or {},
+        }
+        for subject in subjects
+    ]
+    rows.insert(Event, *made)
+    for values in made:
+        deliveries.follow_from(Event(**values))
+
+
+def _next(transaction: Transaction) -> int:
+    if transaction.event_base is None:
+        first = _FIRST_POSTGRES if db.is_postgres else _FIRST_SQLITE
+        transaction.event_base = int(db.scalar(first))
+    if db.is_postgres and transaction.events >= 1 << COUNT_BITS:
+        raise RuntimeError("too many events in one transaction; write in chunks")
     transaction.events += 1
-    event = Event.create(
-        seq=seq,
-        id=new_id("EVT"),
-        type=kind,
-        at=clock.now(),
-        actor=actor,
-        gig_id=gig_id,
-        subject_kind=subject.kind,
-        subject_id=subject.id,
-        mailbox_id=mailbox_id,
-        data=data or {},
-    )
-    deliveries.follow_from(event)
-    return event
+    return transaction.event_base + transaction.events - 1
 
 
 def after(gig_id: str, position: int, limit: int, mailbox_ids: list[str] | None) -> list[Event]:
@@ -98,7 +104,7 @@ def keep_growing() -> None:
 
     def write() -> None:
         highest = int(db.scalar("SELECT coalesce(max(seq), 0) FROM event"))
-        behind = highest - int(db.scalar(_NEXT_POSTGRES, (0,))) + 1
+        behind = highest - int(db.scalar(_FIRST_POSTGRES)) + 1
         if behind > 0:
             Meta.add(BASE_KEY, behind)
 

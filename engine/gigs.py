@@ -6,7 +6,7 @@ import base64
 import secrets
 from typing import Any
 
-from engine import clock, endpoints, events, ledger, wallets
+from engine import clock, endpoints, events, ledger, rows, wallets
 from engine.accounts import clean_email
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
@@ -94,7 +94,7 @@ def _check(values: dict[str, Any]) -> None:
 def get(gig_id: str) -> Gig:
     """The row, for those who check permission themselves."""
     with db.reading():
-        gig = Gig.get_or_none(Gig.id == gig_id)
+        gig = rows.one(Gig, "id = ?", gig_id)
     if gig is None:
         raise not_found("gig")
     return gig
@@ -130,6 +130,8 @@ def update(caller: Caller, gig_id: str, values: dict[str, Any]) -> Gig:
     def write() -> Gig:
         gig = get(gig_id)
         permit("gig.update", caller, gig)
+        if not values:
+            return gig
         changes = dict(values)
         status = changes.pop("status", None)
         if status is not None and status != gig.status:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import peewee
 
-from engine import clock, install
+from engine import clock, install, rows
 from engine.db import db
 from engine.ids import new_id
 from engine.models.ledger import LedgerEntry, LedgerTransaction
@@ -45,26 +45,28 @@ def book(fact: Fact, lines: list[Line]) -> bool:
     """Write a transaction unless this fact is booked already; only inside `db.write`."""
     if sum(line.units for line in lines) != 0:
         raise ValueError(f"unbalanced ledger transaction for {fact.reference}: {lines}")
-    known = LedgerTransaction.get_or_none(LedgerTransaction.reference == fact.reference)
-    if known is not None:
-        return False
     transaction_id = new_id("LEDGER")
-    LedgerTransaction.create(
-        id=transaction_id,
-        reference=fact.reference,
-        kind=fact.kind,
-        block_number=fact.block_number,
-        tx_hash=fact.tx_hash,
-        booked_at=clock.now(),
-    )
-    for number, line in enumerate(lines):
-        LedgerEntry.create(
-            transaction_id=transaction_id,
-            line=number,
-            account=line.account,
-            gig_key=line.gig_key,
-            units=line.units,
-        )
+    values = {
+        "id": transaction_id,
+        "reference": fact.reference,
+        "kind": fact.kind,
+        "block_number": fact.block_number,
+        "tx_hash": fact.tx_hash,
+        "booked_at": clock.now(),
+    }
+    if not rows.insert(LedgerTransaction, values, tail="ON CONFLICT DO NOTHING RETURNING id"):
+        return False
+    entries = [
+        {
+            "transaction_id": transaction_id,
+            "line": number,
+            "account": line.account,
+            "gig_key": line.gig_key,
+            "units": line.units,
+        }
+        for number, line in enumerate(lines)
+    ]
+    rows.insert(LedgerEntry, *entries)
     return True
 
 

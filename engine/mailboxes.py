@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import accounts, clock, endpoints, events, gigs, wallets
+from engine import accounts, clock, endpoints, events, gigs, rows, wallets
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.ids import new_id
@@ -119,12 +119,12 @@ def get(gig_id: str, mailbox_id: str) -> Mailbox:
 
 def active_of(caller: Caller, gig: Gig, mailbox_id: str | None = None) -> Mailbox:
     """The caller's active mailbox in a gig: the named one, or else his first active one."""
-    query = Mailbox.select().where(
-        Mailbox.gig_id == gig.id, Mailbox.account_id == caller.account_id
-    )
-    if mailbox_id is not None:
-        query = query.where(Mailbox.id == mailbox_id)
-    found = list(query.order_by(Mailbox.ordinal))
+    where = "gig_id = ? AND account_id = ? ORDER BY ordinal"
+    found = [
+        mailbox
+        for mailbox in rows.find(Mailbox, where, gig.id, caller.account_id)
+        if mailbox_id in (None, mailbox.id)
+    ]
     if not found:
         raise Refused("not_joined", "You have no such mailbox in this gig. Join it first.")
     for mailbox in found:
@@ -185,6 +185,8 @@ def update(caller: Caller, gig_id: str, mailbox_id: str, values: dict[str, Any])
                 f"{foreign[0]}: only the {whose} may change this.",
                 errors=dict.fromkeys(foreign, "not yours to change"),
             )
+        if not values:
+            return mailbox
         changes = dict(values)
         status = changes.pop("status", None)
         if status is not None and status != mailbox.status:

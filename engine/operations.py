@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.db import db
 from engine.errors import Refused
 from engine.models.gig import Gig
-from engine.models.mailbox import Mailbox
 from engine.modes import ask
 
 OWNER = "owner"
 MEMBER = "member"
 ANYONE = "anyone"
+
+_MEMBER = "SELECT 1 FROM mailbox WHERE gig_id = ? AND account_id = ? LIMIT 1"
 
 DEFAULT: dict[str, frozenset[str]] = {
     "gig.read": frozenset({OWNER, MEMBER}),
@@ -53,11 +55,7 @@ def roles(caller: Caller, gig: Gig) -> frozenset[str]:
     found = {ANYONE}
     if gig.owner_id == caller.account_id:
         found.add(OWNER)
-    if (
-        Mailbox.select()
-        .where(Mailbox.gig_id == gig.id, Mailbox.account_id == caller.account_id)
-        .exists()
-    ):
+    if db.rows(_MEMBER, (gig.id, caller.account_id)):
         found.add(MEMBER)
     return frozenset(found)
 

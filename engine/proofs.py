@@ -93,10 +93,12 @@ def _held(gig: Gig, mailbox: Mailbox, task_id: str) -> Task:
     task = tasks.locked(gig, task_id)
     if task.status == "queued":
         gigs.require_open(gig)
+        if tasks.was_proven(mailbox, task):
+            raise Refused("already_proven", "Your proof of this task was rejected, and it went on.")
         claimed = claims.take_one(gig, mailbox, task)
         if claimed is None:
             raise Refused("taken", "Another worker took this task. Poll for the next one.")
-        tasks.tell_claimed(claimed, mailbox)
+        tasks.tell_claimed(mailbox, claimed)
         return claimed
     if task.mailbox_id != mailbox.id:
         raise Refused("taken", "Another worker holds this task. Poll for the next one.")
@@ -144,6 +146,8 @@ def review(caller: Caller, gig_id: str, proof_id: str, verdict: Verdict) -> Revi
         proof = _locked(gig, proof_id)
         wanted = "approved" if verdict.approve else "rejected"
         if proof.status == wanted:
+            if verdict.amount_units not in (None, proof.locked_price_units):
+                raise invalid("amount", "the price of this proof is fixed; leave it out")
             return Reviewed(proof, proof.status, proof.returned)
         _refuse_revision(proof)
         task = tasks.locked(gig, proof.task_id)

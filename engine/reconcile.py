@@ -81,12 +81,12 @@ def _book_up_to(treasury: Treasury, at: int, to: int, found: list[TreasuryEvent]
     Meta.put_once(CURSOR_KEY, str(_start()))
     if not Meta.swap(CURSOR_KEY, str(at), str(to)):
         return False
-    for event in found:
-        _book(event)
+    commands.wake_waiting({command_id for event in found for command_id in _book(event)})
     return True
 
 
-def _book(event: TreasuryEvent) -> None:
+def _book(event: TreasuryEvent) -> list[str]:
+    """Book one event; answers the commands that waited for it."""
     fact = Fact(
         reference=f"log:{event.tx_hash}:{event.log_index}",
         kind=type(event).__name__,
@@ -116,6 +116,7 @@ def _book(event: TreasuryEvent) -> None:
                 log.warning("reconcile.unknown_payout", payout_key=event.payout_key)
             else:
                 settlement.paid(rollup, event.tx_hash)
+                return [rollup.command_id]
         case PotRefunded():
             ledger.book(
                 fact,
@@ -132,6 +133,7 @@ def _book(event: TreasuryEvent) -> None:
                     Line("withdrawn", None, event.amount_units),
                 ],
             )
+    return []
 
 
 def run_quietly() -> None:

@@ -131,6 +131,13 @@ class Settings:
     WEBHOOK_HEADER_PREFIX: str = setting(
         "X-Muster", "The prefix of the webhook headers of our own.", _HEADER
     )
+    SMTP_URL: str = setting(
+        "",
+        "smtp://user:password@host:port, or smtps://…; empty sends no mail.",
+        validate.Regexp(r"^(smtps?://\S+)?$", error="it must begin with smtp:// or smtps://"),
+        secret=True,
+    )
+    MAIL_FROM: str = setting("muster@localhost", "Who mail comes from.")
     LOG_LEVEL: str = setting(
         "info",
         "debug, info, warning or error.",

@@ -76,12 +76,30 @@ def step(command: Command) -> commands.Outcome:
                 # Nobody is there to ask again, and the next bell is a day away: it waits.
                 raise
             raise unavailable() from error
-        command.result = db.write(lambda: _decide(command, fee_bps))
+        try:
+            command.result = db.write(lambda: _decide(command, fee_bps))
+        except Refused as refusal:
+            if command.account_id is None:
+                reason = refusal
+                db.write(lambda: _tell_refused(command, reason))
+            raise
     _send_pending(treasury, command)
     rollups = _of_command(command.id)
     if any(rollup.status in ("pending", "sent") for rollup in rollups):
         return commands.Wait(LOOK_AGAIN_SECONDS)
     return commands.Done({**command.result, "rollup_ids": [rollup.id for rollup in rollups]})
+
+
+def _tell_refused(command: Command, refusal: Refused) -> None:
+    """Nobody waits for the scheduler's settlement, so the owner learns from the gig's events."""
+    gig_id = str(command.gig_id)
+    events.append(
+        "settlement.refused",
+        events.Subject("gig", gig_id),
+        actor="scheduler",
+        gig_id=gig_id,
+        data={"reason": refusal.code, "error": refusal.message},
+    )
 
 
 def unavailable() -> Refused:
@@ -287,11 +305,14 @@ def reverted(row: ChainTransaction) -> None:
     carried = Rollup.select().where(Rollup.chain_transaction_id == row.id, Rollup.status == "sent")
     for rollup in list(carried):
         fail(rollup.id, "The transaction was mined but the contract refused it.")
-        _wake(rollup)
+        commands.wake_waiting({rollup.command_id})
 
 
 def paid(rollup: Rollup, tx_hash: str) -> None:
-    """The chain says, finally, that this rollup was paid; only inside `db.write`."""
+    """The chain says, finally, that this rollup was paid; only inside `db.write`.
+
+    The caller wakes the rollup's command, once for all that he was told.
+    """
     now = clock.now()
     if not take(Rollup, rollup.id, "pay", tx_hash=tx_hash, paid_at=now, failure=None):
         return
@@ -313,11 +334,6 @@ def paid(rollup: Rollup, tx_hash: str) -> None:
             "proof_ids": [proof.id for proof in carried],
         },
     )
-    _wake(rollup)
-
-
-def _wake(rollup: Rollup) -> None:
-    commands.wake_waiting({rollup.command_id})
 
 
 def listed(caller: Caller, gig_id: str, limit: int, after: tuple[int, str] | None) -> list[Rollup]:

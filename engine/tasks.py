@@ -9,7 +9,7 @@ from typing import Any
 
 import simplejson
 
-from engine import claims, clock, commands, events, gigs, mailboxes
+from engine import claims, clock, commands, events, gigs, mailboxes, rows
 from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
@@ -108,34 +108,30 @@ def _command_id(gig_id: str, task_id: str) -> str:
 def _take_in(gig: Gig, sent: Submission) -> dict[str, Any]:
     now = clock.now()
     task_id = new_id("TASK")
-    # RETURNING tells the row that was made; nothing comes back when the external id was taken
-    # between the look and this insert, by a transaction that has committed since.
-    made = (
-        Task.insert(
-            id=task_id,
-            gig_id=gig.id,
-            status="queued",
-            subject=sent.subject,
-            payload=sent.payload,
-            content_type=sent.content_type,
-            tags=list(sent.tags),
-            price_units=sent.price_units,
-            price_tbd=sent.price_tbd,
-            priority=DEFAULT_PRIORITY if sent.priority is None else sent.priority,
-            external_id=sent.external_id,
-            fingerprint=None if sent.external_id is None else sent.fingerprint(),
-            created_at=now,
-        )
-        .on_conflict_ignore()
-        .returning(Task.number)
-        .execute()
-    )
-    if not list(made):
+    values: dict[str, Any] = {
+        "id": task_id,
+        "gig_id": gig.id,
+        "status": "queued",
+        "subject": sent.subject,
+        "payload": sent.payload,
+        "content_type": sent.content_type,
+        "tags": list(sent.tags),
+        "price_units": sent.price_units,
+        "price_tbd": sent.price_tbd,
+        "priority": DEFAULT_PRIORITY if sent.priority is None else sent.priority,
+        "external_id": sent.external_id,
+        "fingerprint": None if sent.external_id is None else sent.fingerprint(),
+        "created_at": now,
+    }
+    # Nothing comes back when the external id was taken between the look and this insert, by a
+    # transaction that has committed since.
+    made = rows.insert(Task, values, tail="ON CONFLICT DO NOTHING RETURNING number")
+    if not made:
         repeated = _repeat_of(gig, sent)
         if repeated is None:
             raise Refused("try_again", "Two requests met here. Send it again.")
         return repeated
-    task = Task.get(Task.id == task_id)
+    task = Task(number=made[0][0], **values)
     reply = apply(ask(gig.distribution).distribute(gigs.facts(gig), facts(task)), task)
     answer = {"status": reply.pop("status"), "message_id": task.id, **reply}
     events.append(
@@ -176,20 +172,19 @@ def poll(
         gigs.require_open(gig)
         selection = ask(gig.distribution).select(gigs.facts(gig))
         taken = claims.take(gig, mailbox, selection, count)
-        for task in taken:
-            tell_claimed(task, mailbox)
+        tell_claimed(mailbox, *taken)
         return gig, mailbox, taken
 
     return db.write(write)
 
 
-def tell_claimed(task: Task, mailbox: Mailbox) -> None:
-    """Append the event of a claim; only inside `db.write`."""
+def tell_claimed(mailbox: Mailbox, *taken: Task) -> None:
+    """Append the events of a claim; only inside `db.write`."""
     events.append(
         "task.claimed",
-        events.Subject("task", task.id),
+        *(events.Subject("task", task.id) for task in taken),
         actor=mailbox.account_id,
-        gig_id=task.gig_id,
+        gig_id=mailbox.gig_id,
         mailbox_id=mailbox.id,
         data={"mailbox_id": mailbox.id},
     )
@@ -223,6 +218,19 @@ def decline(caller: Caller, gig_id: str, task_id: str, mailbox_id: str | None = 
         )
 
     db.write(write)
+
+
+def was_proven(mailbox: Mailbox, task: Task) -> bool:
+    """Has this worker handed in a proof of the task before, which was rejected (R-04)?"""
+    return (
+        Exclusion.select()
+        .where(
+            Exclusion.mailbox_id == mailbox.id,
+            Exclusion.task_number == task.number,
+            Exclusion.reason == "proven",
+        )
+        .exists()
+    )
 
 
 def locked(gig: Gig, task_id: str) -> Task:

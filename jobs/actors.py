@@ -14,7 +14,6 @@ from engine import commands, proofs, reconcile, settlement
 
 # Longer than a message ordinarily waits in a busy broker; see commands.sweep.
 RESEND_SECONDS = 30
-COMMANDS, BELLS = "commands", "bells"
 
 log = structlog.get_logger()
 
@@ -71,8 +70,10 @@ class Actors:
     ring: Callable[[str], None]
 
 
-def declare(broker: dramatiq.Broker, alive: Callable[[], None]) -> Actors:
-    """Declare the actors on a broker; the worker of that broker then knows them.
+def declare(
+    for_commands: dramatiq.Broker, for_bells: dramatiq.Broker, alive: Callable[[], None]
+) -> Actors:
+    """Declare the actors on their brokers; the worker of each broker then knows its own.
 
     `alive` is called with every bell that is heard: it shows that bells reach a worker.
     """
@@ -84,8 +85,8 @@ def declare(broker: dramatiq.Broker, alive: Callable[[], None]) -> Actors:
         _guarded("job", job, JOBS[job])
         _guarded("job", "alive", alive)
 
-    command_actor: Any = dramatiq.actor(broker=broker, queue_name=COMMANDS)(run_command)
-    ring_actor: Any = dramatiq.actor(broker=broker, queue_name=BELLS)(ring)
+    command_actor: Any = dramatiq.actor(broker=for_commands, queue_name="commands")(run_command)
+    ring_actor: Any = dramatiq.actor(broker=for_bells, queue_name="bells")(ring)
     return Actors(_sender(command_actor), _sender(ring_actor))
 
 

@@ -17,7 +17,7 @@ from engine import install, leases, modes, wake
 from engine.settings import Settings
 from jobs import broker as brokers
 from jobs import schedule
-from jobs.actors import BELLS, COMMANDS, declare
+from jobs.actors import declare
 from jobs.http import DeliveryLoop
 from jobs.schedule import Scheduler
 from plugins import defaults
@@ -41,7 +41,10 @@ class Runtime:
         self.settings = settings
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.broker = brokers.make(settings.BROKER_URL)
-        self.actors = declare(self.broker, self._heard)
+        # Bells go their own way, to threads of their own, so that they are heard while every
+        # command waits for a chain that hangs. A broker has one worker in a process.
+        self.bell_broker = brokers.make(settings.BROKER_URL)
+        self.actors = declare(self.broker, self.bell_broker, self._heard)
         self.in_memory = settings.BROKER_URL.startswith("memory:")
         self._workers: list[dramatiq.Worker] = []
         self._deliveries: DeliveryLoop | None = None
@@ -62,13 +65,11 @@ class Runtime:
         deliveries = self._deliveries
         deliveries.start()
         wake.on("delivery", lambda _: deliveries.wake())
-        # Middleware learn of a worker process only so, when the worker is embedded.
-        self.broker.emit_after("process_boot")
-        # Threads apart, so that bells are heard while every command waits for a chain that hangs.
-        for queue, threads in ((BELLS, BELL_THREADS), (COMMANDS, settings.WORKER_THREADS)):
-            worker = dramatiq.Worker(
-                self.broker, queues={queue}, worker_threads=threads, worker_timeout=100
-            )
+        each = ((self.bell_broker, BELL_THREADS), (self.broker, settings.WORKER_THREADS))
+        for broker, threads in each:
+            # Middleware learn of a worker process only so, when the worker is embedded.
+            broker.emit_after("process_boot")
+            worker = dramatiq.Worker(broker, worker_threads=threads, worker_timeout=100)
             worker.start()
             self._workers.append(worker)
 
@@ -89,6 +90,7 @@ class Runtime:
         if self._deliveries is not None:
             self._deliveries.stop()
         wake.silence()
+        self.bell_broker.close()
         self.broker.close()
         install.close()
 

@@ -22,6 +22,8 @@ def create(runtime: Runtime) -> Flask:
     app = Flask("muster", static_folder=None)
     app.json = ExactJson(app)
     app.url_map.strict_slashes = False
+    # An address with an empty part is a wrong one, not another spelling to redirect from.
+    app.url_map.merge_slashes = False
     app.config.update(
         MUSTER=runtime.settings,
         RUNTIME=runtime,
@@ -35,7 +37,8 @@ def create(runtime: Runtime) -> Flask:
     api = _Api(app)
     for blueprint in (install.routes, gigs.routes, work.routes, funds.routes):
         api.register_blueprint(blueprint)
-    if runtime.settings.is_dev and development.allowed():
+    if runtime.settings.is_dev:
+        development.check_stage()
         api.register_blueprint(dev.routes)
     errors.register(app)
     log_requests(app)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 
-from flask import current_app, request
+from flask import current_app, g, request
 
 from engine import accounts
 from engine.errors import Refused
@@ -24,16 +24,24 @@ def optional_caller() -> Caller | None:
     key = given_key()
     if key is None:
         return None
-    found = accounts.authenticate(key)
+    if "caller" not in g:
+        g.caller = accounts.authenticate(key)
+    found: Caller | None = g.caller
     if found is None:
         raise Refused("bad_key", "This API key is unknown, expired or revoked.")
     return found
 
 
-def caller() -> Caller:
+def require_key() -> Caller:
+    """The caller, whatever his key's scopes; 401 without a good key."""
     found = optional_caller()
     if found is None:
         raise Refused("no_key", "Send your API key in the header x-api-key.")
+    return found
+
+
+def caller() -> Caller:
+    found = require_key()
     if "all" not in found.scopes:
         raise Refused("not_permitted", "This key's scopes do not reach this route.")
     return found

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from urllib.parse import parse_qsl
 
 import marshmallow
-from flask import Request
+from flask import Request, request
 from flask_smorest import Blueprint
 from webargs import core
 from webargs.flaskparser import FlaskParser
 
 from engine.errors import Refused, invalid
-from web import strict_json
+from web import auth, strict_json
 
 View = TypeVar("View", bound=Callable[..., Any])
+MOST_ERRORS = 50
+
+
+def body_of(req: Request) -> bytes:
+    """The body as it was sent. Nothing here unpacks one, so a compressed body is refused."""
+    encoding = req.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        raise Refused(
+            "wrong_content_encoding", "Send the body as it is, without a content-encoding."
+        )
+    return req.get_data(cache=True)
+
+
+def query_of(req: Request) -> dict[str, list[str]]:
+    """The query's parameters, of text that both databases take."""
+    try:
+        parse_qsl(req.query_string.decode(), keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError as error:
+        raise invalid("query", "not UTF-8; percent-encode the bytes of UTF-8") from error
+    given = dict(req.args.lists())
+    for name, values in given.items():
+        for text in (name, *values):
+            strict_json.check_text(strict_json.shown(name), text)
+    return given
 
 
 class Parser(FlaskParser):
@@ -28,19 +54,17 @@ class Parser(FlaskParser):
     }
 
     def load_json(self, req: Request, schema: marshmallow.Schema) -> Any:
-        raw = req.get_data(cache=True)
-        if raw.strip() and not core.is_json(req.mimetype):
+        raw = body_of(req)
+        if raw.strip(strict_json.BLANKS) and not core.is_json(req.mimetype):
             raise Refused(
                 "wrong_content_type", "Send the body as JSON, with content-type: application/json."
             )
         return strict_json.parse_object(raw)
 
     def load_querystring(self, req: Request, schema: marshmallow.Schema) -> Any:
-        for name, values in req.args.lists():
-            strict_json.check_text(name[:60], name)
+        for name, values in query_of(req).items():
             if len(values) > 1:
-                raise invalid(name[:60], "give this parameter once")
-            strict_json.check_text(name[:60], values[0])
+                raise invalid(strict_json.shown(name), "give this parameter once")
         return super().load_querystring(req, schema)
 
     def handle_error(
@@ -52,9 +76,41 @@ class Parser(FlaskParser):
     ) -> NoReturn:
         # Webargs puts the location above the fields; a caller knows where he put them.
         (messages,) = error.messages_dict.values()
-        errors = flatten(messages)
-        told = "; ".join(f"{name}: {sentence}" for name, sentence in errors.items())
-        raise Refused("invalid", told, errors=errors)
+        raise _refusal(flatten(messages))
+
+
+def _refusal(errors: dict[str, str]) -> Refused:
+    """Every bad field by name, as far as a reader would follow."""
+    listed = dict(list(errors.items())[:MOST_ERRORS])
+    told = "; ".join(f"{name}: {sentence}" for name, sentence in listed.items())
+    more = len(errors) - len(listed)
+    return Refused("invalid", f"{told}; and {more} more" if more else told, errors=listed)
+
+
+def _unknown(names: Any) -> Refused:
+    return _refusal({strict_json.shown(name): "Unknown field" for name in names})
+
+
+def _guarded(view: View, key: Callable[[], Any] | None, payload: bool) -> View:
+    """What is asked of every request before its route: a good key, and no names nobody reads."""
+    told = getattr(view, "_apidoc", {}).get("arguments", {}).get("parameters", [])
+    takes = {one["in"] for one in told}
+
+    @wraps(view)
+    def guarded(*args: Any, **path: Any) -> Any:
+        if key is not None:
+            key()
+        if any("\0" in str(value) for value in path.values()):
+            raise Refused("not_found", "There is nothing at this path: no id has a NUL in it.")
+        if "query" not in takes and (given := query_of(request)):
+            raise _unknown(given)
+        if "json" not in takes and not payload and request.method not in ("GET", "HEAD"):
+            unread = Routes.ARGUMENTS_PARSER.load_json(request, marshmallow.Schema())
+            if unread:
+                raise _unknown(unread)
+        return view(*args, **path)
+
+    return guarded  # type: ignore[return-value]
 
 
 def flatten(messages: Any, path: str = "") -> dict[str, str]:
@@ -62,8 +118,9 @@ def flatten(messages: Any, path: str = "") -> dict[str, str]:
     if isinstance(messages, dict):
         flat: dict[str, str] = {}
         for name, below in messages.items():
+            shown = strict_json.shown(str(name))
             # A schema's own message stands under a name of Marshmallow's.
-            key = path if name == "_schema" else f"{path}.{name}" if path else str(name)
+            key = path if name == "_schema" else f"{path}.{shown}" if path else shown
             flat.update(flatten(below, key))
         return flat
     sentences = messages if isinstance(messages, list) else [messages]
@@ -77,7 +134,6 @@ class Routes(Blueprint):  # type: ignore[misc]
 
     if TYPE_CHECKING:
         # What flask-smorest leaves untyped: each wraps a view and gives it back.
-        def route(self, rule: str, **options: Any) -> Callable[[View], View]: ...
         def arguments(self, schema: Any, **options: Any) -> Callable[[View], View]: ...
         def response(
             self, status_code: int, schema: Any = None, **options: Any
@@ -86,3 +142,23 @@ class Routes(Blueprint):  # type: ignore[misc]
 
     def __init__(self, name: str, description: str) -> None:
         super().__init__(name, f"web.routes.{name}", url_prefix="/api", description=description)
+
+    def route(
+        self,
+        rule: str,
+        *,
+        key: Callable[[], Any] | None = auth.require_key,
+        payload: bool = False,
+        **options: Any,
+    ) -> Callable[[View], View]:
+        """A route whose caller needs `key`, before anything he sends is read; None opens it to all.
+
+        With `payload` the view reads the body itself.
+        """
+        register = super().route(rule, **options)
+
+        def decorate(view: View) -> View:
+            guarded: View = register(_guarded(view, key, payload))
+            return guarded
+
+        return decorate

@@ -35,6 +35,8 @@ STATUS: dict[str, int] = {
     "gone": 410,
     "payload_too_large": 413,
     "wrong_content_type": 415,
+    "wrong_content_encoding": 415,
+    "headers_too_large": 431,
     "internal": 500,
     "deposit_failed": 502,
     "admin_key_not_configured": 503,
@@ -46,6 +48,7 @@ STATUS: dict[str, int] = {
     "master_key_missing": 503,
 }
 RETRY_AFTER_SECONDS = 5
+CONTENT_TYPE = "application/problem+json"
 
 log = structlog.get_logger()
 
@@ -54,8 +57,8 @@ def status_of(code: str) -> int:
     return STATUS.get(code, 409)
 
 
-def problem(refusal: Refused) -> Response:
-    """A refusal as `application/problem+json`."""
+def members(refusal: Refused) -> dict[str, Any]:
+    """What a refusal's body says."""
     status = status_of(refusal.code)
     body: dict[str, Any] = {
         "error": refusal.message,
@@ -68,11 +71,19 @@ def problem(refusal: Refused) -> Response:
     }
     if refusal.errors:
         body["errors"] = refusal.errors
+    return body
+
+
+def problem(refusal: Refused) -> Response:
+    """A refusal as `application/problem+json`."""
+    status = status_of(refusal.code)
     answer = Response(
-        current_app.json.dumps(body), status=status, content_type="application/problem+json"
+        current_app.json.dumps(members(refusal)), status=status, content_type=CONTENT_TYPE
     )
     if status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
+    if refusal.code == "wrong_content_encoding":
+        answer.headers["Accept-Encoding"] = "identity"
     if status == 503:
         answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return answer
@@ -80,8 +91,11 @@ def problem(refusal: Refused) -> Response:
 
 _HTTP_REASONS = {
     404: ("not_found", "There is nothing at this path. See /api/openapi.json for what there is."),
-    405: ("method_not_allowed", "This path does not take this method."),
-    413: ("payload_too_large", "The request is too large."),
+    405: (
+        "method_not_allowed",
+        "This path does not take this method; the header Allow lists those.",
+    ),
+    413: ("payload_too_large", "The request is too large. Send less, or a link instead."),
 }
 
 
@@ -105,7 +119,8 @@ def _http(error: HTTPException) -> Response:
         # A redirect is an answer, not a fault.
         return Response(error.get_response().get_data(), status, error.get_headers())
     code, sentence = _HTTP_REASONS.get(status, ("invalid", "This request cannot be understood."))
-    answer = problem(Refused(code, sentence))
+    limit = {"max_bytes": current_app.config["MAX_CONTENT_LENGTH"]} if status == 413 else {}
+    answer = problem(Refused(code, sentence, **limit))
     allow = dict(error.get_headers()).get("Allow")
     if allow:
         answer.headers["Allow"] = allow

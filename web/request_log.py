@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import structlog
 from flask import Flask, Response, g, request
 
 log = structlog.get_logger()
+
+# Whoever reads a token can use it; ids have an underscore, tokens have none but for SHARE_'s.
+_TOKEN = re.compile(r"(?<=/)(?:SHARE_)?[^/_]{20,}(?=/|$)")
 
 
 def log_requests(app: Flask) -> None:
@@ -21,7 +25,7 @@ def log_requests(app: Flask) -> None:
         log.info(
             "request",
             method=request.method,
-            path=request.path[:200],
+            path=_TOKEN.sub("…", request.path)[:200],
             status=answer.status_code,
             ms=round((time.monotonic() - g.get("began", time.monotonic())) * 1000, 1),
         )

@@ -35,6 +35,24 @@ def up(migrator, db):
         class Meta:
             primary_key = peewee.CompositeKey("job", "slot")
 
+    class StoredAnswer(Table):
+        id = peewee.TextField(primary_key=True)
+        fingerprint = peewee.TextField()
+        command_id = peewee.TextField(null=True)
+        encrypted_answer = peewee.TextField(null=True)
+        created_at = peewee.BigIntegerField(index=True)
+
+    class Counter(Table):
+        key = peewee.TextField(primary_key=True)
+        count = peewee.BigIntegerField()
+        until = peewee.BigIntegerField(index=True)
+
+    class OneTimePassword(Table):
+        email = peewee.TextField(primary_key=True)
+        hash = peewee.TextField()
+        tries = peewee.BigIntegerField()
+        expires_at = peewee.BigIntegerField()
+
     class Account(Table):
         number = peewee.BigAutoField()
         id = peewee.TextField(unique=True)
@@ -371,6 +389,9 @@ def up(migrator, db):
         Meta,
         Lease,
         JobRun,
+        StoredAnswer,
+        Counter,
+        OneTimePassword,
         Account,
         ApiKey,
         Wallet,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.models.access import Counter, OneTimePassword, StoredAnswer
 from engine.models.account import Account, ApiKey
 from engine.models.chain import ChainAttempt, ChainTransaction, Signer
 from engine.models.command import Command
@@ -20,6 +21,9 @@ ALL = [
     Meta,
     Lease,
     JobRun,
+    StoredAnswer,
+    Counter,
+    OneTimePassword,
     Account,
     ApiKey,
     Wallet,

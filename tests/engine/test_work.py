@@ -150,6 +150,8 @@ def test_a_rejected_task_goes_to_somebody_else_and_its_verdict_is_final(world: W
     verdict = gig.owner.patch(path, body)
     assert (verdict["status"], verdict["requeued"]) == ("rejected", True)
     assert _poll(gig, one) == []
+    again = {"task_identifier": task_id}
+    one.call("POST", f"{gig.path}/proofs", again).refused(409, "already_proven")
     gig.owner.call("PATCH", path, {"action": "approve"}).refused(409, "returned")
     assert [task["id"] for task in _poll(gig, other)] == [task_id]
     seen = one.get(path)["proof"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+import re
 from typing import Any
 
 from engine import clock, development
@@ -13,42 +13,46 @@ from web.schemas import money as schemas
 from web.schemas.gigs import Success
 from web.views import WEI_PER_ETHER
 
+_ETHER = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,18}))?", re.ASCII)
+MAX_WEI = 1_000_000 * WEI_PER_ETHER
+
 routes = Routes("dev", "Development only: the clock, the faucet, the chain.")
 
 
-@routes.route("/dev/clock/advance", methods=["POST"])
+@routes.route("/dev/clock/advance", methods=["POST"], key=None)
 @routes.arguments(schemas.ClockAdvance)
 @routes.response(200, schemas.ClockNow)
 def advance(body: dict[str, Any]) -> dict[str, Any]:
     """Move the one clock forward, for every process."""
+    development.require_local()
     return {"now": clock.advance(body["seconds"])}
 
 
-@routes.route("/dev/faucet", methods=["POST"])
+@routes.route("/dev/faucet", methods=["POST"], key=None)
 @routes.arguments(schemas.Faucet)
 @routes.response(200, Success)
 def faucet(body: dict[str, Any]) -> dict[str, Any]:
     """Give an address USDC and ether out of nothing."""
+    development.require_local()
     address = clean_address("address", body["address"])
     development.faucet(address, body["usdc_units"], _wei(body["eth"]))
     return {"success": True}
 
 
 def _wei(text: str) -> int:
-    try:
-        wei = Decimal(text) * WEI_PER_ETHER
-        if not 0 <= wei <= 10**24 or wei != int(wei):
-            raise ValueError
-    except (InvalidOperation, ValueError, OverflowError) as error:
-        raise invalid("eth", "give ether as a decimal string, at most 1000000") from error
-    return int(wei)
+    found = _ETHER.fullmatch(text)
+    wei = int(found[1] + (found[2] or "").ljust(18, "0")) if found else MAX_WEI + 1
+    if wei > MAX_WEI:
+        raise invalid("eth", "give ether as a decimal string, at most 1000000 and 18 decimals")
+    return wei
 
 
-@routes.route("/dev/chain/mine", methods=["POST"])
+@routes.route("/dev/chain/mine", methods=["POST"], key=None)
 @routes.arguments(schemas.Mine)
 @routes.response(200, schemas.Mined)
 def mine(body: dict[str, Any]) -> dict[str, Any]:
     """Mine blocks now."""
+    development.require_local()
     if not 1 <= body["blocks"] <= 1000:
         raise invalid("blocks", "give 1 to 1000")
     return {"block_number": development.mine(body["blocks"])}

@@ -19,7 +19,7 @@ from web.schemas.accounts import Accepted, CommandState
 routes = Routes("funds", "Wallets, deposits and payouts.")
 DEFAULT_WAIT_SECONDS = 25
 MAX_WAIT_SECONDS = 60
-_WAIT = re.compile(r"(?:^|,)\s*wait\s*=\s*\"?(\d{1,4})\"?\s*(?:,|;|$)")
+_WAIT = re.compile(r"(?:^|,)\s*wait\s*=\s*\"?(\d{1,4})\"?\s*(?:,|;|$)", re.IGNORECASE)
 
 
 @routes.route("/wallets", methods=["POST"])
@@ -113,7 +113,7 @@ def wait_seconds() -> int:
     header = request.headers.get("prefer", "")
     found = _WAIT.search(header)
     if found is None:
-        if "wait" in header:
+        if "wait" in header.lower():
             raise invalid("Prefer", "give wait=N with whole seconds")
         return DEFAULT_WAIT_SECONDS
     return min(int(found[1]), MAX_WAIT_SECONDS)

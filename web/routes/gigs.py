@@ -28,7 +28,7 @@ def create(body: dict[str, Any]) -> dict[str, Any]:
     return {"gig": view, "webhook_secret": gig.webhook_secret}
 
 
-@routes.route("/gigs", methods=["GET"])
+@routes.route("/gigs", methods=["GET"], key=None)
 @routes.response(410)
 def browse() -> Response:
     """There is no list of all gigs (G-02)."""
@@ -44,7 +44,7 @@ def mine(query: dict[str, Any]) -> dict[str, Any]:
     return {"gigs": [views.gig_view(gig, owner=True) for gig in found]}
 
 
-@routes.route("/gigs/<gig_id>")
+@routes.route("/gigs/<gig_id>", key=None)
 @routes.response(200, schemas.GigAnswer)
 def read(gig_id: str) -> dict[str, Any]:
     """One gig; notes and the webhook's URL for its owner only (G-02)."""

@@ -20,9 +20,9 @@ routes = Routes("install", "The install itself, and accounts.")
 
 
 def _chain() -> dict[str, Any] | None:
-    """The chain as its node names it; None when it cannot be asked (H-13)."""
-    chain = install.current().chain
-    if chain is None:
+    """The chain as its node names it; None while it does not answer (H-13)."""
+    chain, pulse = install.current().chain, install.current().pulse
+    if chain is None or pulse is None or not pulse.answers():
         return None
     try:
         number = chain.chain_id()
@@ -31,7 +31,7 @@ def _chain() -> dict[str, Any] | None:
     return {"chain_id": number, "chain_name": chain_name(number), "is_testnet": is_testnet(number)}
 
 
-@routes.route("/health")
+@routes.route("/health", key=None)
 @routes.response(200, Health)
 def health() -> dict[str, Any]:
     """Is the server there, and which deployment is it?"""
@@ -47,13 +47,13 @@ def health() -> dict[str, Any]:
     }
 
 
-@routes.route("/ready")
+@routes.route("/ready", key=None)
 @routes.response(200, Ready)
 @routes.alt_response(503, schema=Ready)
 def ready() -> tuple[dict[str, Any], int]:
     """Can work be done: database, migrations, broker, scheduler?"""
     runtime: Runtime = current_app.config["RUNTIME"]
-    checks = {"database": "ok", "migrations": "ok", "broker": "ok", "scheduler": "ok"}
+    checks = dict.fromkeys(("database", "migrations", "broker", "scheduler", "worker"), "ok")
     with db.reading():
         db.scalar("SELECT 1")
     if migrate.pending():
@@ -62,24 +62,25 @@ def ready() -> tuple[dict[str, Any], int]:
         checks["broker"] = "does not answer"
     if runtime.leader() is None:
         checks["scheduler"] = "none is running"
+    if runtime.worker() is None:
+        checks["worker"] = "none hears the scheduler"
     ok = all(value == "ok" for value in checks.values())
     return {"ready": ok, "checks": checks}, 200 if ok else 503
 
 
-@routes.route("/modes")
+@routes.route("/modes", key=None)
 @routes.response(200, Modes)
 def list_modes() -> dict[str, Any]:
     """The installed distribution modes (G-03)."""
     return {"modes": [views.mode_view(name, mode) for name, mode in modes.installed().items()]}
 
 
-@routes.route("/admin/users/provision", methods=["POST"])
+@routes.route("/admin/users/provision", methods=["POST"], key=auth.require_admin)
 @routes.arguments(Provision)
 @routes.response(200, Provisioned)
 @routes.alt_response(201, schema=Provisioned)
 def provision(body: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """Make an account, or find it. Needs the install's admin key in x-admin-key (H-14)."""
-    auth.require_admin()
     account, created, key = accounts.provision(body["email"], new_key=body["new_key"])
     answer = {"user_id": account.id, "email": account.email, "created": created}
     if key is not None:

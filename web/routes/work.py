@@ -12,7 +12,7 @@ from engine.errors import invalid
 from engine.proofs import HandIn, Verdict
 from engine.tasks import Submission
 from web import auth, paging, strict_json, views
-from web.blueprint import Routes
+from web.blueprint import Routes, body_of
 from web.paging import PageQuery
 from web.schemas import tasks as schemas
 from web.schemas.gigs import Success
@@ -21,7 +21,7 @@ routes = Routes("work", "Tasks and proofs.")
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
 
 
-@routes.route("/inbound/webhook/<gig_id>", methods=["POST"])
+@routes.route("/inbound/webhook/<gig_id>", methods=["POST"], key=None, payload=True)
 @routes.arguments(schemas.SubmitQuery, location="query")
 @routes.response(200, schemas.Submitted)
 def submit(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def submit(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
 
 def _payload() -> str:
     """The body to the byte; refused only for what cannot be kept so (H-11)."""
-    raw = request.get_data()
+    raw = body_of(request)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -3,8 +3,9 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from engine.gigs import MANUAL_REVIEW
-from web.fields import Flag, Money, Time, Whole, one_of, tags, text, web_url
+from web.fields import Flag, Money, Time, Whole, WholeText, one_of, tags, text, web_url
 from web.paging import PageQuery
+from web.strict_json import MAX_INTEGER
 
 MAX_SECONDS = 10 * 365 * 86_400
 
@@ -144,5 +145,5 @@ class MailboxList(Schema):
 
 
 class EventsQuery(Schema):
-    after = fields.Integer(load_default=0)
+    after = WholeText(0, MAX_INTEGER, load_default=0)
     limit = PageQuery().fields["limit"]

@@ -1,0 +1,81 @@
+"""Limits that hold across processes: counters in windows, in the database (H-12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine import clock
+from engine.db import db
+from engine.errors import Refused
+from engine.models.access import Counter
+
+# One statement, so that of many at once each gets a count of its own.
+_HIT = """
+INSERT INTO counter (key, count, until) VALUES (?, 1, ?)
+ON CONFLICT (key) DO UPDATE SET
+    count = CASE WHEN counter.until <= ? THEN 1 ELSE counter.count + 1 END,
+    until = CASE WHEN counter.until <= ? THEN excluded.until ELSE counter.until END
+RETURNING count, until
+"""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`most` times in `seconds`. `name` is what the RateLimit headers call it."""
+
+    name: str
+    most: int
+    seconds: int
+
+
+@dataclass(frozen=True)
+class Used:
+    """Where a limit stands after a hit; `reset_seconds` until the window ends."""
+
+    limit: Limit
+    count: int
+    reset_seconds: int
+
+    @property
+    def remaining(self) -> int:
+        return max(0, self.limit.most - self.count)
+
+
+def hit(limit: Limit, subject: str) -> Used:
+    """Count one use by a subject; 429 `rate_limited` once the window is used up."""
+
+    def write() -> Used:
+        now = clock.now()
+        until = now + limit.seconds * clock.SECOND
+        (row,) = db.rows(_HIT, (f"{limit.name}:{subject}", until, now, now))
+        return Used(limit, int(row[0]), max(1, (int(row[1]) - now + 999) // clock.SECOND))
+
+    used = db.write(write)
+    if used.count > limit.most:
+        refuse(used)
+    return used
+
+
+def peek(limit: Limit, subject: str) -> Used:
+    """Where the limit stands, without counting."""
+    with db.reading():
+        now = clock.now()
+        row = Counter.get_or_none(Counter.key == f"{limit.name}:{subject}", Counter.until > now)
+        if row is None:
+            return Used(limit, 0, limit.seconds)
+        return Used(limit, row.count, max(1, (row.until - now + 999) // clock.SECOND))
+
+
+def refuse(used: Used) -> None:
+    raise Refused(
+        "rate_limited",
+        f"That is more than {used.limit.most} in {used.limit.seconds} s. "
+        f"Try again in {used.reset_seconds} s.",
+        retry_after=used.reset_seconds,
+        limit=used.limit.name,
+    )
+
+
+def forget_old() -> None:
+    """Drop windows that are over; rung by the scheduler."""
+    db.write(lambda: Counter.delete().where(Counter.until <= clock.now()).execute())

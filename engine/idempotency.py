@@ -1,0 +1,111 @@
+"""Stored answers to keyed requests (H-07).
+
+The row of a key is written in the same transaction as the effect, with the answer in it, so there
+is no moment in which one is there without the other. Of two requests with one key the second waits
+at the row's unique key and finds the first one's answer. A request whose effect is a command
+stores the command's id instead; what it answers is then read from the command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import simplejson
+
+from engine import clock, install
+from engine.db import db
+from engine.errors import Refused
+from engine.models.access import StoredAnswer
+from engine.models.command import Command
+
+HOURS = 24
+MAX_KEY_CHARACTERS = 255
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A request under a key. `principal` is an account, or a token's hash where there is none."""
+
+    principal: str
+    method: str
+    path: str
+    key: str
+    body: bytes
+
+    @property
+    def id(self) -> str:
+        told = "\0".join((self.principal, self.method, self.path, self.key))
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self.body).hexdigest()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was answered, or the command that will be."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: str
+    command_id: str | None = None
+
+
+def find(keyed: Keyed) -> Answer | None:
+    """The stored answer, or None for a request that is to run; only inside `db.write`.
+
+    422 `idempotency_mismatch` when the key came with another body.
+    """
+    row = StoredAnswer.get_or_none(StoredAnswer.id == keyed.id)
+    if row is None:
+        return None
+    if row.created_at + HOURS * 3600 * clock.SECOND <= clock.now() or _failed(row):
+        StoredAnswer.delete().where(StoredAnswer.id == keyed.id).execute()
+        return None
+    if row.fingerprint != keyed.fingerprint:
+        raise Refused(
+            "idempotency_mismatch",
+            "Another request was sent under this Idempotency-Key. Use a new key for a new request.",
+        )
+    if row.command_id is not None:
+        return Answer(0, [], "", row.command_id)
+    kept = simplejson.loads(install.current().keyring.decrypt(str(row.encrypted_answer)))
+    return Answer(kept["status"], [tuple(pair) for pair in kept["headers"]], kept["body"])
+
+
+def _failed(row: StoredAnswer) -> bool:
+    """A command that failed took no effect, so the retry after topping up runs."""
+    if row.command_id is None:
+        return False
+    command = Command.get_or_none(Command.id == row.command_id)
+    return command is None or command.status == "failed"
+
+
+def reserve(keyed: Keyed) -> bool:
+    """Write the key's row before the effect; False when another has just written it."""
+    made = (
+        StoredAnswer.insert(id=keyed.id, fingerprint=keyed.fingerprint, created_at=clock.now())
+        .on_conflict_ignore()
+        .returning(StoredAnswer.id)
+        .execute()
+    )
+    return bool(list(made))
+
+
+def keep(keyed: Keyed, answer: Answer) -> None:
+    """Store the answer beside its effect."""
+    encrypted = None
+    if answer.command_id is None:
+        told = {"status": answer.status, "headers": answer.headers, "body": answer.body}
+        encrypted = install.current().keyring.encrypt(simplejson.dumps(told))
+    StoredAnswer.update(command_id=answer.command_id, encrypted_answer=encrypted).where(
+        StoredAnswer.id == keyed.id
+    ).execute()
+
+
+def forget_old() -> None:
+    """Drop what is older than a day; rung by the scheduler."""
+    old = clock.now() - HOURS * 3600 * clock.SECOND
+    db.write(lambda: StoredAnswer.delete().where(StoredAnswer.created_at <= old).execute())

@@ -1,0 +1,158 @@
+"""A gig with one of everything that a path can name, and the routes as the application has them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask import Flask
+
+from engine.db import db
+from tests.world import ADMIN_KEY, Gig, Person, World
+
+# What a caller may be told with a 5xx: the install lacks something, and says what.
+LACKING = {
+    "chain_not_configured",
+    "admin_key_not_configured",
+    "no_faucet_key",
+    "no_operator_key",
+}
+
+
+@dataclass(frozen=True)
+class Route:
+    """One method of one path. The schemas are those that the route itself parses with."""
+
+    method: str
+    rule: str
+    endpoint: str
+    body: Any = None
+    query: Any = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.rule}"
+
+    @property
+    def takes_payload(self) -> bool:
+        return self.endpoint == "work.submit"
+
+
+def routes(app: Flask) -> list[Route]:
+    """Every route under /api that is ours."""
+    found = []
+    for rule in app.url_map.iter_rules():
+        if not rule.rule.startswith("/api/") or rule.endpoint.startswith("api-docs."):
+            continue
+        told = getattr(app.view_functions[rule.endpoint], "_apidoc", {})
+        schemas = {
+            one["in"]: one["schema"] if not isinstance(one["schema"], type) else one["schema"]()
+            for one in told.get("arguments", {}).get("parameters", [])
+        }
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            found.append(
+                Route(
+                    method,
+                    rule.rule.removeprefix("/api"),
+                    rule.endpoint,
+                    schemas.get("json"),
+                    schemas.get("query"),
+                )
+            )
+    return sorted(found, key=lambda route: (route.rule, route.method))
+
+
+@dataclass
+class Scene:
+    """`queued` waits, `held` is the worker's, `proof` is his pending proof of a third task."""
+
+    world: World
+    gig: Gig
+    worker: Person
+    elsewhere: Gig
+    other: Person
+    stranger: Person
+    ids: dict[str, str] = field(default_factory=dict)
+    held: str = ""
+
+    @classmethod
+    def of(cls, world: World) -> Scene:
+        gig, elsewhere = world.gig(price="2.50"), world.gig()
+        worker, other = world.worker(gig), world.worker(elsewhere)
+        made = cls(world, gig, worker, elsewhere, other, world.person("stranger"))
+        world.task(gig, "proven")
+        made.held = world.task(gig, "held")
+        first, _ = worker.post(f"{gig.path}/queue/poll", {"count": 2})["tasks"]
+        proof = worker.post(f"{gig.path}/proofs", {"task_identifier": first["id"]})["proof"]
+        made.ids = {
+            "gig_id": gig.id,
+            "task_id": world.task(gig, "queued"),
+            "proof_id": proof["id"],
+            "mailbox_id": worker.mailbox["id"],  # type: ignore[attr-defined]
+            "wallet_id": gig.owner.post("/wallets")["wallet"]["id"],
+            "command_id": "CMD_01JZZZZZZZZZZZZZZZZZZZZZZZ",
+            "token": gig.invite,
+        }
+        return made
+
+    @property
+    def owner(self) -> Person:
+        return self.gig.owner
+
+    def path(self, route: Route, **instead: str) -> str:
+        """The route's path with ids that exist, or those given; the token that it may need."""
+        path = route.rule
+        unknown = set(re.findall("<([^>]+)>", path)) - set(self.ids)
+        assert not unknown, f"{route.name}: say in Scene.ids what {unknown} is"
+        for name in self.ids:
+            path = path.replace(f"<{name}>", instead.get(name, self.ids[name]))
+        return f"{path}?token={self.gig.token}" if route.takes_payload else path
+
+    def body(self, route: Route) -> dict[str, Any] | None:
+        """A body that the route takes."""
+        if route.body is None:
+            return None
+        return {
+            "gigs.create": {"title": "Another gig"},
+            "install.provision": {"email": "new@example.com"},
+            "work.hand_in": {"task_identifier": self.held},
+            "work.review": {"action": "approve"},
+            "funds.deposit": {"wallet_alias_id": self.ids["wallet_id"], "amount": "1"},
+            "dev.advance": {"seconds": 0},
+            "dev.faucet": {"address": "0x" + "1" * 40},
+        }.get(route.endpoint, {})
+
+    def caller_of(self, route: Route) -> Person:
+        """Somebody who is allowed to call it."""
+        mine = ("work.poll", "work.decline", "work.hand_in", "gigs.join", "gigs.update_mailbox")
+        return self.worker if route.endpoint in mine else self.owner
+
+    def headers(self, route: Route, person: Person | None = None) -> dict[str, str]:
+        if route.endpoint == "install.provision":
+            return {"x-admin-key": ADMIN_KEY}
+        return {"x-api-key": (person or self.caller_of(route)).key}
+
+
+def everything() -> dict[str, str]:
+    """A digest of every table: equal before and after what must change nothing."""
+    with db.reading():
+        tables = sorted(db.database.get_tables())
+        rows = {name: db.rows(f'SELECT * FROM "{name}"') for name in tables}
+    return {
+        name: hashlib.sha256("\n".join(sorted(map(repr, found))).encode()).hexdigest()
+        for name, found in rows.items()
+    }
+
+
+def all_hold(rows: Iterable[Any], check: Callable[[Any], Any]) -> None:
+    """Run the check for each row of a table, and fail with all rows that it does not hold for."""
+    failed = []
+    for row in rows:
+        try:
+            check(row)
+        except AssertionError as error:
+            failed.append(f"{str(row)[:200]}\n    {str(error)[:600]}")
+    assert not failed, f"{len(failed)} rows:\n" + "\n".join(failed)

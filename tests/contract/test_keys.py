@@ -1,0 +1,242 @@
+"""Who may call what: keys, roles and tokens (H-02, G-04)."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.db import db
+from engine.models.account import ApiKey
+from tests.contract.scene import Scene, all_hold, everything, routes
+from tests.world import ADMIN_KEY, Person, World
+
+CALLERS = ("nobody", "bad key", "stranger", "worker elsewhere", "worker", "owner")
+# Every route, in the order of the calls: the status for each caller, in the order above. In this
+# install there is no chain, so what needs one answers 503 to whoever may ask for it.
+AUTHORITY = {
+    "install.health": "200 200 200 200 200 200",
+    "install.ready": "503 503 503 503 503 503",
+    "install.list_modes": "200 200 200 200 200 200",
+    "install.provision": "401 401 401 401 401 401",
+    "install.me": "401 401 200 200 200 200",
+    "gigs.browse": "410 410 410 410 410 410",
+    "gigs.mine": "401 401 200 200 200 200",
+    "gigs.my_mailboxes": "401 401 200 200 200 200",
+    "gigs.create": "401 401 201 201 201 201",
+    # By invite: nobody is told that it exists, and an account that it is not joined.
+    "gigs.read": "404 401 403 403 200 200",
+    "gigs.update": "401 401 403 403 403 200",
+    "gigs.list_mailboxes": "401 401 403 403 403 200",
+    "gigs.update_mailbox": "401 401 403 403 200 200",
+    "gigs.list_events": "401 401 403 403 200 200",
+    "gigs.invites": "401 401 403 403 403 200",
+    "gigs.invite": "401 401 403 403 403 201",
+    # Without an invite; the worker is in already.
+    "gigs.join": "401 401 403 403 200 403",
+    # The token in the query is all that it takes.
+    "work.submit": "200 200 200 200 200 200",
+    "work.queue": "401 401 403 403 200 200",
+    "work.read": "401 401 403 403 200 200",
+    "work.decline": "401 401 403 403 200 403",
+    "work.poll": "401 401 403 403 200 403",
+    "work.hand_in": "401 401 403 403 201 403",
+    "work.list_proofs": "401 401 403 403 200 200",
+    "work.read_proof": "401 401 403 403 200 200",
+    "work.review": "401 401 403 403 403 200",
+    "funds.create_wallet": "401 401 201 201 201 201",
+    "funds.list_wallets": "401 401 200 200 200 200",
+    "funds.balances": "401 401 404 404 404 503",
+    "funds.deposit": "401 401 404 404 404 503",
+    "funds.settle": "401 401 403 403 403 503",
+    "funds.list_rollups": "401 401 403 403 200 200",
+    "funds.command_state": "401 401 404 404 404 404",
+    "dev.advance": "200 200 200 200 200 200",
+    "dev.faucet": "503 503 503 503 503 503",
+    "dev.mine": "503 503 503 503 503 503",
+    "gigs.rotate_token": "401 401 403 403 403 200",
+    "gigs.revoke_invite": "401 401 403 403 403 200",
+}
+
+
+@pytest.mark.rule("H-02")
+@pytest.mark.rule("H-05")
+def test_every_route_answers_every_kind_of_caller_as_it_should(world: World) -> None:
+    scene = Scene.of(world)
+    known = {route.endpoint: route for route in routes(world.app)}
+    assert set(known) == set(AUTHORITY), "say here who may call a new route"
+    keys = [
+        None,
+        "mk_wrong",
+        scene.stranger.key,
+        scene.other.key,
+        scene.worker.key,
+        scene.owner.key,
+    ]
+
+    def answers(endpoint: str) -> None:
+        route = known[endpoint]
+        told = []
+        for key in keys:
+            headers = {} if key is None else {"x-api-key": key}
+            body = None if route.takes_payload else scene.body(route)
+            told.append(world.call(route.method, scene.path(route), body, headers=headers).status)
+        wanted = [int(status) for status in AUTHORITY[endpoint].split()]
+        assert dict(zip(CALLERS, told, strict=True)) == dict(zip(CALLERS, wanted, strict=True))
+
+    all_hold(AUTHORITY, answers)
+
+
+@pytest.mark.rule("H-02")
+def test_without_a_good_key_nothing_of_the_request_is_read(world: World) -> None:
+    """401 comes before what is wrong with the body, the query or the id."""
+    keyed = {name for name, told in AUTHORITY.items() if told.startswith("401 401")}
+    scene = Scene.of(world)
+    before = everything()
+    for route in routes(world.app):
+        if route.endpoint in keyed:
+            for key in ({}, {"x-api-key": "wrong"}):
+                path = f"{scene.path(route, gig_id='none')}?nonsense=1"
+                headers = {**key, "content-type": "text/plain"}
+                answer = world.call(route.method, path, raw=b"{", headers=headers)
+                answer.refused(401)
+                assert answer.headers["www-authenticate"]
+    assert everything() == before
+
+
+@pytest.mark.rule("H-02")
+def test_a_key_is_taken_in_either_header_and_in_no_other_way(world: World) -> None:
+    person = world.person()
+    key = person.key
+
+    def status(headers: dict[str, str], path: str = "/auth/me") -> int:
+        return world.call("GET", path, headers=headers).status
+
+    for good in (
+        {"x-api-key": key},
+        {"X-API-KEY": key},
+        {"authorization": f"Bearer {key}"},
+        {"Authorization": f"bearer {key}"},
+        {"AUTHORIZATION": f"BEARER   {key} "},
+        {"x-api-key": key, "authorization": "Bearer wrong"},
+    ):
+        assert status(good) == 200, good
+    for bad in (
+        {"x-api-key": ""},
+        {"x-api-key": " "},
+        {"x-api-key": key.upper()},
+        {"x-api-key": key[:-1]},
+        {"x-api-key": f"{key},{key}"},
+        {"x-api-key": f"{key} x"},
+        {"x-api-key": f"Bearer {key}"},
+        {"x-api-key": key.replace("mk_", "")},
+        {"x-api-key": "x" * 100_000},
+        {"x-api-key": "\xe9\xff"},
+        {"x-api-key": "' OR 1=1 --"},
+        {"x-api-key": "wrong", "authorization": f"Bearer {key}"},
+        {"authorization": key},
+        {"authorization": "Bearer"},
+        {"authorization": "Bearer "},
+        {"authorization": f"Basic {key}"},
+        {"authorization": f"Token {key}"},
+        {"authorization": "\xff" * 50},
+        {"x-apikey": key},
+        {"cookie": f"x-api-key={key}"},
+        {"x-admin-key": ADMIN_KEY},
+    ):
+        assert status(bad) == 401, bad
+    assert status({}, f"/auth/me?x-api-key={key}") == 401
+    assert status({}, f"/auth/me?api_key={key}") == 401
+
+
+@pytest.mark.rule("H-02")
+def test_a_key_that_is_revoked_expired_or_of_other_scopes_opens_nothing(world: World) -> None:
+    person = world.person()
+    undone = {"revoked_at": None, "expires_at": None, "scopes": ["all"]}
+    states = ({"revoked_at": 1}, {"expires_at": 1}, {"scopes": ["tasks:read"]}, {"scopes": []})
+    for change, status in zip(states, (401, 401, 403, 403), strict=True):
+        db.write(lambda one=change: ApiKey.update(**one).execute())
+        person.call("GET", "/auth/me").refused(status)
+        person.call("POST", "/gigs", {"title": "A gig"}).refused(status)
+        db.write(lambda: ApiKey.update(**undone).execute())
+        person.get("/auth/me")
+
+
+@pytest.mark.rule("H-14")
+def test_only_the_admin_key_makes_accounts(world: World) -> None:
+    owner = world.person()
+    before = everything()
+    path, body = "/admin/users/provision", {"email": "new@example.com"}
+    for key in ("", "wrong", ADMIN_KEY.upper(), f"{ADMIN_KEY} x", "\xe9", owner.key, "x" * 10_000):
+        world.call("POST", path, body, headers={"x-admin-key": key}).refused(403, "wrong_admin_key")
+    owner.call("POST", path, body).refused(401, "no_admin_key")
+    owner.call("POST", path, {"nonsense": 1}).refused(401, "no_admin_key")
+    assert everything() == before
+    admin = {"x-admin-key": ADMIN_KEY}
+    made = world.call("POST", path, body, headers=admin)
+    assert (made.status, made.json["created"]) == (201, True)
+    again = world.call("POST", path, {"email": "NEW@example.com"}, headers=admin)
+    assert (again.status, again.json["created"]) == (200, False)
+    assert again.json["user_id"] == made.json["user_id"] and "api_key" not in again.json
+    more = world.call("POST", path, {**body, "new_key": True}, headers=admin)
+    assert more.json["api_key"] != made.json["api_key"]
+    for key in (more.json["api_key"], made.json["api_key"]):
+        assert world.call("GET", "/auth/me", headers={"x-api-key": key}).status == 200
+
+
+@pytest.mark.rule("G-04")
+@pytest.mark.rule("T-01")
+def test_a_task_is_taken_in_with_the_gigs_own_token_only(world: World) -> None:
+    gig, other = world.gig(), world.gig()
+    before = everything()
+    for query, status in (
+        ("", 400),
+        ("?token=", 400),
+        (f"?Token={gig.token}", 400),
+        (f"?token={gig.token}&token={gig.token}", 400),
+        (f"?token={'x' * 101}", 400),
+        ("?token=wrong", 403),
+        ("?token=%C3%A9", 403),
+        (f"?token={other.token}", 403),
+        (f"?token={gig.token.swapcase()}", 403),
+        (f"?token={gig.token}%20", 403),
+        (f"?token={gig.token[:-1]}", 403),
+        (f"?token={gig.invite}", 403),
+    ):
+        for person in (gig.owner, None):
+            headers = {"x-api-key": person.key} if person else {}
+            path = f"/inbound/webhook/{gig.id}{query}"
+            told = world.call("POST", path, raw=b"x", headers=headers).refused(status)
+            assert status == 403 or "token" in told["error"].lower(), query
+    assert everything() == before
+    rotated = gig.owner.post(f"{gig.path}/rotate-token")["gig"]["webhook"].rpartition("=")[2]
+    assert len(rotated) == 24 and rotated != gig.token
+    world.send(gig).refused(403, "wrong_token")
+    gig.token = rotated
+    world.send(gig).ok()
+
+
+@pytest.mark.rule("G-02")
+@pytest.mark.rule("M-02")
+def test_what_is_for_one_role_is_in_no_answer_to_another(world: World) -> None:
+    gig = world.gig(join_policy="open", notes="the owner's notes", owner_wallet="0x" + "1" * 40)
+    told = {"tags": ["the worker's tag"], "events_webhook_url": "http://127.0.0.1/w"}
+    worker = world.worker(gig, **told)
+    colleague = world.worker(gig)
+
+    def texts(person: Person | None, paths: list[str]) -> str:
+        headers = {"x-api-key": person.key} if person else {}
+        return "".join(world.call("GET", path, headers=headers).text for path in paths)
+
+    world.task(gig, external_id="the owner's id")
+    everywhere = [
+        gig.path,
+        *(f"{gig.path}/{n}" for n in ("mailboxes", "queue", "proofs", "events")),
+    ]
+    owners = texts(gig.owner, everywhere)
+    assert gig.token in owners and "the owner's notes" in owners and "the owner's id" in owners
+    assert "the worker's tag" not in owners and "http://127.0.0.1/w" not in owners
+    for person in (worker, colleague, world.person(), None):
+        read = texts(person, everywhere)
+        for hidden in (gig.token, "the owner's notes", "the owner's id", "0x1111"):
+            assert hidden not in read
+        assert gig.secret not in read
+    assert worker.mailbox["id"] not in texts(colleague, everywhere)  # type: ignore[attr-defined]
