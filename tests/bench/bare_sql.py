@@ -10,7 +10,9 @@ from typing import Any
 import psycopg
 
 from engine import claims
+from engine import rows as rows_of
 from engine.ids import new_id
+from engine.models.task import Task
 from engine.states import target
 from tests.bench.install import PAYLOAD
 
@@ -107,7 +109,8 @@ def submit_sqlite(url: str, gig_id: str, together: int) -> Step:
 def claim_postgres(url: str, gig_id: str, mailbox_id: str, count: int) -> Step:
     """The product's own claiming statement, prepared, and nothing else. Polls, not tasks."""
     connection = postgres(url)
-    sql = claims._POSTGRES.format(direction="ASC").replace("?", "%s")
+    columns = rows_of.columns(Task, "task")
+    sql = claims._POSTGRES.format(direction="ASC", columns=columns).replace("?", "%s")
     claimed = target("task", "claim")
 
     def step() -> int:
@@ -129,9 +132,13 @@ def claim_sqlite(url: str, gig_id: str, mailbox_id: str, count: int) -> Step:
         now = time.time_ns() // 1_000_000
         connection.execute("BEGIN IMMEDIATE")
         rows = connection.execute(pick, (gig_id, mailbox_id, count)).fetchall()
-        for key, number in rows:
-            connection.execute(claims._SQLITE_TAKE, (gig_id, key, number))
-            connection.execute(claims._SQLITE_MARK, (claimed, mailbox_id, now, 500_000, number))
+        numbers = [number for _, number in rows]
+        if numbers:
+            marks = ", ".join("?" for _ in numbers)
+            connection.execute(claims._SQLITE_TAKE.format(marks=marks), numbers)
+            mark = claims._SQLITE_MARK.format(marks=marks, columns=rows_of.columns(Task))
+            values = (claimed, mailbox_id, now, 500_000, *numbers)
+            connection.execute(mark, values).fetchall()
         connection.execute("COMMIT")
         return 1 if len(rows) == count else 0
 
