@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
 
-.PHONY: install up test soak lint format bench lock clean
+.PHONY: install up test test-rabbitmq soak lint format bench lock clean
 
 # What runs Muster.
 $(VENV)/.run: setup.cfg pyproject.toml requirements.lock
@@ -15,7 +15,7 @@ $(VENV)/.run: setup.cfg pyproject.toml requirements.lock
 
 # What develops it: that, and the servers and tools of the tests.
 $(VENV)/.dev: $(VENV)/.run
-	$(PIP) -e '.[local,postgres,redis,dev]'
+	$(PIP) -e '.[local,postgres,redis,rabbitmq,dev]'
 	touch $@
 
 install: $(VENV)/.dev
@@ -24,7 +24,11 @@ up: $(VENV)/.run
 	$(BIN)/muster up $(ARGS)
 
 test: install
-	$(BIN)/python -m pytest -m "not soak" $(ARGS)
+	$(BIN)/python -m pytest -m "not soak and not rabbitmq" $(ARGS)
+
+# Needs rabbitmq-server from the system's packages.
+test-rabbitmq: install
+	$(BIN)/python -m pytest -m rabbitmq $(ARGS)
 
 # Long fault and race rounds, with their full counts.
 soak: install
@@ -46,7 +50,7 @@ bench: install
 # Exact versions of everything, from the lower bounds in setup.cfg.
 lock:
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet -e '.[local,postgres,redis,dev]'
+	$(VENV)-lock/bin/python -m pip install --quiet -e '.[local,postgres,redis,rabbitmq,dev]'
 	$(VENV)-lock/bin/python -m pip freeze --exclude-editable > requirements.lock
 	rm -rf $(VENV)-lock
 

@@ -7,9 +7,9 @@ import re
 
 import simplejson
 
-from engine import clock
+from engine import clock, pages
 from engine.db import db
-from engine.errors import invalid
+from engine.errors import Refused, invalid
 from engine.ids import new_id, new_token
 from engine.models.account import Account, ApiKey
 from engine.operations import Caller
@@ -63,19 +63,93 @@ def _has_keys(account_id: str) -> bool:
     return bool(ApiKey.select().where(ApiKey.account_id == account_id).exists())
 
 
-def _add_key(account_id: str, label: str) -> str:
+def _add_key(
+    account_id: str,
+    label: str,
+    scopes: list[str] | None = None,
+    expires_at: int | None = None,
+) -> str:
+    return _make_key(account_id, label, scopes or ["all"], expires_at)[1]
+
+
+def _make_key(
+    account_id: str, label: str, scopes: list[str], expires_at: int | None
+) -> tuple[ApiKey, str]:
     key = KEY_PREFIX + new_token(KEY_CHARACTERS)
-    ApiKey.create(
+    row = ApiKey.create(
         id=new_id("KEY"),
         account_id=account_id,
         hash=hash_of(key),
         label=label,
-        scopes=["all"],
-        expires_at=None,
+        scopes=sorted(set(scopes)),
+        expires_at=expires_at,
         revoked_at=None,
         created_at=clock.now(),
     )
-    return key
+    return row, key
+
+
+def keys(caller: Caller, limit: int, after: pages.Position) -> list[ApiKey]:
+    """The account's keys that are not revoked, oldest first."""
+    with db.reading():
+        query = ApiKey.select().where(
+            ApiKey.account_id == caller.account_id, ApiKey.revoked_at.is_null()
+        )
+        return pages.page(query, (ApiKey.created_at, ApiKey.id), limit, after)
+
+
+def create_key(
+    caller: Caller, label: str, scopes: list[str], expires_at: int | None
+) -> tuple[ApiKey, str]:
+    """Another key of the account; answers its row and the key, which is kept nowhere."""
+
+    def write() -> tuple[ApiKey, str]:
+        if expires_at is not None and expires_at <= clock.now():
+            raise invalid("expires_at", "give a time to come")
+        return _make_key(caller.account_id, label, scopes, expires_at)
+
+    return db.write(write)
+
+
+def revoke_key(caller: Caller, key_id: str) -> bool:
+    """Revoke one key; False when there is none to revoke."""
+
+    def write() -> bool:
+        changed = (
+            ApiKey.update(revoked_at=clock.now())
+            .where(
+                ApiKey.id == key_id,
+                ApiKey.account_id == caller.account_id,
+                ApiKey.revoked_at.is_null(),
+            )
+            .execute()
+        )
+        return bool(changed)
+
+    return db.write(write)
+
+
+def rotate_key(caller: Caller, key: str) -> str:
+    """Replace the key that is being used by one with the same rights and end."""
+
+    def write() -> str:
+        old = ApiKey.get(ApiKey.hash == hash_of(key))
+        if not revoke_key(caller, old.id):
+            raise Refused("bad_key", "This API key is unknown, expired or revoked.")
+        return _add_key(caller.account_id, old.label, old.scopes, old.expires_at)
+
+    return db.write(write)
+
+
+def update(caller: Caller, values: dict[str, str]) -> Account:
+    """Change what an account says of itself."""
+
+    def write() -> Account:
+        if values:
+            Account.update(**values).where(Account.id == caller.account_id).execute()
+        return Account.get(Account.id == caller.account_id)
+
+    return db.write(write)
 
 
 def hash_of(key: str) -> str:

@@ -7,7 +7,7 @@ choosing, taking and marking are one step.
 
 from __future__ import annotations
 
-from engine import clock, rows
+from engine import clock, rows, topics
 from engine.db import db
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
@@ -71,6 +71,7 @@ def sort_key(priority: int, number: int) -> int:
 
 def enqueue(task: Task) -> None:
     """Put a task into its place; only inside `db.write`."""
+    topics.tell(topics.queue(task.gig_id))
     key = sort_key(task.priority, task.number)
     rows.insert(QueueEntry, {"gig_id": task.gig_id, "sort_key": key, "task_number": task.number})
 

@@ -8,14 +8,13 @@ each handler is a step that can be taken again.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import structlog
 
-from engine import clock, rows, wake
+from engine import clock, rows, topics, wake
 from engine.chain.errors import ChainUnavailable
 from engine.db import db
 from engine.errors import Refused, not_found
@@ -110,14 +109,12 @@ def record_done(
 
 
 def result_of(command_id: str) -> dict[str, Any]:
-    with db.reading():
-        result: dict[str, Any] = Command.get(Command.id == command_id).result
+    result: dict[str, Any] = peek(command_id).result
     return result
 
 
 def finished(command_id: str) -> bool:
-    with db.reading():
-        return bool(Command.get(Command.id == command_id).status in FINISHED)
+    return peek(command_id).status in FINISHED
 
 
 def get(caller: Caller, command_id: str) -> Command:
@@ -131,20 +128,10 @@ def get(caller: Caller, command_id: str) -> Command:
     return command
 
 
-def wait(command_id: str, seconds: float) -> Command:
-    """The command, once it is finished or the time is up."""
-    deadline = time.monotonic() + seconds
-    while True:
-        with db.reading():
-            command = Command.get(Command.id == command_id)
-        if command.status in FINISHED or time.monotonic() >= deadline or _leaving.is_set():
-            return command
-        _leaving.wait(POLL_SECONDS)
-
-
-def stop_waiting() -> None:
-    """This process ends: whoever waits for a command is told at once how far it is."""
-    _leaving.set()
+def peek(command_id: str) -> Command:
+    """How far a command is; for those who have checked whose it is."""
+    with db.reading():
+        return Command.get(Command.id == command_id)
 
 
 def sweep(resend_after_seconds: int, limit: int = 500) -> int:
@@ -241,6 +228,7 @@ def _start(command_id: str) -> Command | None:
 def _finish(command: Command, verb: str, **sets: Any) -> None:
     mine = Command.attempts == command.attempts
     take(Command, command.id, verb, mine, lease_until=None, finished_at=clock.now(), **sets)
+    topics.tell(topics.command(command.id))
 
 
 def _wait(command: Command, seconds: float) -> None:

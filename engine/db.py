@@ -56,6 +56,8 @@ class Transaction:
         self.event_base: int | None = None
         self.events = 0
         self.topics: set[str] = set()
+        # Run as the last thing in the transaction.
+        self.before_commit: list[Callable[[], None]] = []
         self.after_commit: list[Callable[[], None]] = []
 
 
@@ -65,6 +67,7 @@ class _Here(threading.local):
 
 
 _Job = tuple[Callable[[], Any], contextvars.Context, Future[tuple[Any, Transaction]]]
+_Look = Future[int]
 
 
 class Db:
@@ -73,11 +76,9 @@ class Db:
     def __init__(self) -> None:
         self._here = _Here()
         self._database: Any = None
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | _Look | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self.url = ""
-        # Commits of this process's SQLite writer: what it did not see itself, another process did.
-        self.commits = 0
 
     # -- connecting -------------------------------------------------------------------------
 
@@ -200,12 +201,14 @@ class Db:
         outer = self._here.transaction
         if outer is not None:
             kept, events = len(outer.after_commit), outer.events
+            topics = set(outer.topics)
             try:
                 with self._database.atomic():
                     return fn()
             except BaseException:
                 del outer.after_commit[kept:]
                 outer.events = events
+                outer.topics &= topics
                 raise
         result, transaction = (
             self._write_postgres(fn) if self.is_postgres else self._write_sqlite(fn)
@@ -246,7 +249,10 @@ class Db:
         transaction = self._here.transaction = Transaction()
         try:
             with scope:
-                return fn(), transaction
+                answer = fn()
+                for callback in transaction.before_commit:
+                    callback()
+                return answer, transaction
         finally:
             self._here.transaction = None
 
@@ -258,13 +264,7 @@ class Db:
             # This thread has one already: a write from within a reading uses it.
             yield
             return
-        try:
-            self._database.connect()
-        except (peewee.OperationalError, ValueError) as error:
-            log.warning("database.unavailable", error=str(error))
-            raise Refused(
-                "database_unavailable", "The database does not answer. Try again shortly."
-            ) from error
+        self._connect()
         try:
             yield
         except peewee.InterfaceError:
@@ -273,6 +273,15 @@ class Db:
         finally:
             if not self._database.is_closed():
                 self._database.close()
+
+    def _connect(self) -> None:
+        try:
+            self._database.connect()
+        except (peewee.OperationalError, ValueError) as error:
+            log.warning("database.unavailable", error=str(error))
+            raise Refused(
+                "database_unavailable", "The database does not answer. Try again shortly."
+            ) from error
 
     # -- SQLite's one writer ----------------------------------------------------------------
 
@@ -287,24 +296,52 @@ class Db:
                 )
                 self._writer.start()
 
-    def _write_loop(self, jobs: queue.SimpleQueue[_Job | None]) -> None:
+    def outside_version(self) -> int:
+        """SQLite: a number that changes with the commits of other processes, and with no other.
+
+        A connection does not see its own commits in it, and nobody here writes but the writer.
+        """
+        seen: _Look = Future()
+        self._start_writer()
+        self._jobs.put(seen)
+        return seen.result()
+
+    def _write_loop(self, jobs: queue.SimpleQueue[_Job | _Look | None]) -> None:
         open_for_more = True
         while open_for_more:
             job = jobs.get()
             batch: list[_Job] = []
             while job is not None:
-                batch.append(job)
+                if isinstance(job, Future):
+                    self._look(job)
+                else:
+                    batch.append(job)
                 if len(batch) == GROUP_COMMIT_MOST or jobs.empty():
                     break
                 job = jobs.get()
             open_for_more = job is not None
             if batch:
                 self._commit_together(batch)
+        if not self._database.is_closed():
+            self._database.close()
+
+    def _look(self, seen: _Look) -> None:
+        try:
+            self._connect_writer()
+            seen.set_result(int(self._database.execute_sql("PRAGMA data_version").fetchone()[0]))
+        except BaseException as error:
+            seen.set_exception(error)
+
+    def _connect_writer(self) -> None:
+        """The writer keeps one connection, since versions of two cannot be compared."""
+        if self._database.is_closed():
+            self._connect()
 
     def _commit_together(self, batch: list[_Job]) -> None:
         outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
-            with self._lend(), self._database.atomic("IMMEDIATE"):
+            self._connect_writer()
+            with self._database.atomic("IMMEDIATE"):
                 for fn, context, done in batch:
                     try:
                         answer = context.run(self._run, fn, self._database.atomic())
@@ -316,7 +353,6 @@ class Db:
             for _, _, done in batch:
                 done.set_exception(error)
             return
-        self.commits += 1
         for done, answer, failure in outcomes:
             if failure is None:
                 done.set_result(answer)

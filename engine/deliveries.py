@@ -1,29 +1,22 @@
-"""Deliveries: one event to one endpoint, at least once (W-02). The HTTP is in `jobs/http.py`."""
+"""Deliveries: one event to one endpoint, at least once (W-02). The HTTP is in `jobs/http.py`.
+
+Tries are numbered through for the whole life of a delivery: the number fences the outcome and keys
+the attempt log. A delivery that somebody sends again begins a new round of ten, so the wait after a
+try goes by its number within the round (`attempts - tries_before`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import simplejson
-
-from engine import clock, endpoints, wake
+from engine import clock, endpoints
 from engine.db import db
-from engine.ids import new_id
 from engine.models.delivery import OPEN, Attempt, Delivery, Endpoint
-from engine.models.event import Event
 from engine.moves import take
-from engine.rules import money, retry, times
+from engine.rules import money, retry
 
-# Which endpoints hear of an event (W-01): the kind, and the member of the event that owns it.
-AUDIENCES: dict[str, tuple[tuple[str, str], ...]] = {
-    "proof.submitted": ((endpoints.GIG_PROOFS, "gig_id"),),
-    "proof.approved": ((endpoints.MAILBOX_EVENTS, "mailbox_id"),),
-    "proof.rejected": ((endpoints.MAILBOX_EVENTS, "mailbox_id"),),
-    "payout.paid": ((endpoints.MAILBOX_EVENTS, "mailbox_id"),),
-}
 # Longer than the 15 s that a receiver has; whoever holds a delivery that long is dead.
 LEASE_MS = 60_000
 EXCERPT_CHARACTERS = 512
@@ -43,51 +36,26 @@ class Outcome:
     def delivered(self) -> bool:
         return self.status_code is not None and 200 <= self.status_code < 300
 
+    @property
+    def asks_to_wait_seconds(self) -> int:
+        """How long the receiver wants nothing at all, by its `Retry-After`."""
+        busy = self.status_code in (429, 503)
+        return (self.retry_after_seconds or 0) if busy else 0
+
 
 @dataclass(frozen=True)
 class Work:
-    """A delivery that this caller alone now holds; `attempt` fences its outcome."""
+    """A delivery that this caller alone now holds; `attempt` fences its outcome.
+
+    `tries` are those of this round, this one included.
+    """
 
     delivery_id: str
     attempt: int
+    tries: int
     event: str
     body: str
     target: endpoints.Target
-
-
-def follow_from(event: Event) -> None:
-    """Write the deliveries of an event, in its own transaction."""
-    for kind, owner in AUDIENCES.get(event.type, ()):
-        endpoint = Endpoint.get_or_none(
-            Endpoint.kind == kind, Endpoint.owner_id == getattr(event, owner)
-        )
-        if endpoint is None:
-            continue
-        waiting = endpoint.status == "active"
-        delivery = Delivery.create(
-            id=new_id("DLV"),
-            endpoint_id=endpoint.id,
-            event=event.type,
-            # A disabled endpoint's events are kept for when it is enabled again.
-            status="pending" if waiting else "paused",
-            body=body_of(event),
-            attempts=0,
-            next_attempt_at=event.at if waiting else None,
-            created_at=event.at,
-        )
-        if waiting:
-            db.after_commit(partial(wake.ring, "delivery", delivery.id))
-
-
-def body_of(event: Event) -> str:
-    """The JSON that is sent: `event, sent_at, gig_id` and the event's own fields (W-08)."""
-    members = {
-        "event": event.type,
-        "sent_at": times.iso_ms(event.at),
-        "gig_id": event.gig_id,
-        **event.data,
-    }
-    return simplejson.dumps(members, ensure_ascii=False, use_decimal=True)
 
 
 def money_field(units: int | None) -> Any:
@@ -125,7 +93,10 @@ def due(
 
 
 def start(delivery_id: str) -> Work | None:
-    """Take a delivery for one try; None when another was quicker or nothing is due."""
+    """Take a delivery for one try; None when another was quicker or nothing is due.
+
+    The URL and the secrets are those of this moment, so a change reaches retries under way (F20).
+    """
 
     def write() -> Work | None:
         now = clock.now()
@@ -138,47 +109,84 @@ def start(delivery_id: str) -> Work | None:
             return None
         delivery = Delivery.get(Delivery.id == delivery_id)
         endpoint = Endpoint.get(Endpoint.id == delivery.endpoint_id)
-        if endpoint.status != "active":
-            take(Delivery, delivery_id, "pause", next_attempt_at=None, lease_until=None)
+        if endpoint.status != "active" or endpoint.url is None:
+            # It was not tried: the number is free for the next.
+            attempts = Delivery.attempts - 1
+            sets = {"next_attempt_at": None, "lease_until": None, "attempts": attempts}
+            take(Delivery, delivery_id, "pause", **sets)
             return None
-        target = endpoints.Target(endpoint.id, endpoint.url, endpoints.secret_of(endpoint))
-        return Work(delivery.id, delivery.attempts, delivery.event, delivery.body, target)
+        return Work(
+            delivery.id,
+            delivery.attempts,
+            delivery.attempts - delivery.tries_before,
+            delivery.event,
+            delivery.body,
+            endpoints.target_of(endpoint, endpoint.url, now),
+        )
 
     return db.write(write)
 
 
 def finish(work: Work, outcome: Outcome) -> None:
-    """Record the try and what follows from it: delivered, tried again later, or given up."""
+    """Record the try and what follows from it: delivered, tried again later, or given up.
+
+    An outcome that comes when another try has begun changes nothing, the endpoint included.
+    """
 
     def write() -> None:
         now = clock.now()
+        wait = None
+        if outcome.status_code != 410:
+            wait = retry.delay_seconds(work.tries, outcome.retry_after_seconds)
+        verb = "succeed" if outcome.delivered else "give_up" if wait is None else "retry"
+        again = now + int((wait or 0) * clock.SECOND) if verb == "retry" else None
         mine = Delivery.attempts == work.attempt
-        if outcome.delivered:
-            held = take(
-                Delivery, work.delivery_id, "succeed", mine, lease_until=None, next_attempt_at=None
-            )
+        if not take(
+            Delivery, work.delivery_id, verb, mine, lease_until=None, next_attempt_at=again
+        ):
+            return
+        Attempt.create(
+            delivery_id=work.delivery_id,
+            number=work.attempt,
+            at=now,
+            status_code=outcome.status_code,
+            error=outcome.error,
+            latency_ms=outcome.latency_ms,
+            response_excerpt=outcome.excerpt[:EXCERPT_CHARACTERS],
+        )
+        if verb == "retry":
+            _hold_back_if_disabled(work)
         elif outcome.status_code == 410:
-            take(Endpoint, work.target.endpoint_id, "disable")
-            held = take(
-                Delivery, work.delivery_id, "give_up", mine, lease_until=None, next_attempt_at=None
-            )
-            endpoints.pause_waiting(work.target.endpoint_id)
-        else:
-            wait = retry.delay_seconds(work.attempt, outcome.retry_after_seconds)
-            again = None if wait is None else now + int(wait * clock.SECOND)
-            verb = "give_up" if again is None else "retry"
-            held = take(
-                Delivery, work.delivery_id, verb, mine, lease_until=None, next_attempt_at=again
-            )
-        if held:
-            Attempt.create(
-                delivery_id=work.delivery_id,
-                number=work.attempt,
-                at=now,
-                status_code=outcome.status_code,
-                error=outcome.error,
-                latency_ms=outcome.latency_ms,
-                response_excerpt=outcome.excerpt[:EXCERPT_CHARACTERS],
-            )
+            endpoints.disable(work.target, endpoints.GONE)
+        elif verb == "give_up" and not _has_answered(work):
+            endpoints.disable(work.target, endpoints.FAILING)
 
     db.write(write)
+
+
+def _hold_back_if_disabled(work: Work) -> None:
+    """The endpoint was disabled while this try was under way: there is no next one to wait for."""
+    if Endpoint.get(Endpoint.id == work.target.endpoint_id).status != "active":
+        take(Delivery, work.delivery_id, "pause", next_attempt_at=None)
+
+
+def _has_answered(work: Work) -> bool:
+    """Whether the endpoint took any delivery since this one's round began, three days ago."""
+    of_round = Attempt.number > work.attempt - work.tries
+    first = (
+        Attempt.select(Attempt.at)
+        .where(Attempt.delivery_id == work.delivery_id, of_round)
+        .order_by(Attempt.number)
+        .limit(1)
+        .scalar()
+    )
+    taken = (
+        Attempt.select()
+        .join(Delivery, on=(Delivery.id == Attempt.delivery_id))
+        .where(
+            Delivery.endpoint_id == work.target.endpoint_id,
+            Attempt.at >= first,
+            Attempt.status_code.between(200, 299),
+        )
+    )
+    return bool(taken.exists())

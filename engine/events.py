@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine import clock, deliveries, rows
+from engine import audiences, clock, rows, topics
 from engine.db import Transaction, db
 from engine.ids import new_id
 from engine.models.event import Event
@@ -65,9 +65,11 @@ def append(
         }
         for subject in subjects
     ]
+    if gig_id is not None and made:
+        topics.tell(topics.gig_events(gig_id))
     rows.insert(Event, *made)
     for values in made:
-        deliveries.follow_from(Event(**values))
+        audiences.follow_from(Event(**values))
 
 
 def _next(transaction: Transaction) -> int:
@@ -92,6 +94,15 @@ def after(gig_id: str, position: int, limit: int, mailbox_ids: list[str] | None)
         if mailbox_ids is not None:
             query = query.where(Event.mailbox_id.in_(mailbox_ids))
         return list(query.order_by(Event.seq).limit(limit))
+
+
+def has_unsettled(gig_id: str, position: int) -> bool:
+    """Is there anything after a position that readers do not see yet?"""
+    if not db.is_postgres:
+        return False
+    with db.reading():
+        query = Event.select().where(Event.gig_id == gig_id, Event.seq > position)
+        return bool(query.where(Event.seq >= int(db.scalar(_SETTLED))).exists())
 
 
 def keep_growing() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import secrets
 from typing import Any
 
-from engine import clock, endpoints, events, ledger, rows, wallets
+from engine import clock, endpoints, events, ledger, pages, rows, wallets, webhook_secrets
 from engine.accounts import clean_email
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
@@ -22,6 +20,11 @@ from engine.plans import GigFacts
 DEFAULT_REVIEW_TIMEOUT_SECONDS = 172_800
 MANUAL_REVIEW = -1
 
+# Fields that are webhook URLs, and the kind of endpoint that each is.
+WEBHOOKS = {
+    "proof_webhook_url": endpoints.GIG_PROOFS,
+    "join_webhook_url": endpoints.GIG_JOINS,
+}
 # What a gig is made with where its owner says nothing.
 DEFAULTS: dict[str, Any] = {
     "terms": "",
@@ -36,14 +39,10 @@ DEFAULTS: dict[str, Any] = {
     "icon_url": "",
     "owner_wallet": None,
     "proof_webhook_url": None,
+    "join_webhook_url": None,
     "distribution": "queue",
     "queue_order": "fifo",
 }
-
-
-def new_secret() -> str:
-    """A webhook secret of 32 random bytes, as Standard Webhooks writes them."""
-    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def create(caller: Caller, values: dict[str, Any]) -> tuple[Gig, Invite | None]:
@@ -57,14 +56,13 @@ def create(caller: Caller, values: dict[str, Any]) -> tuple[Gig, Invite | None]:
             id=new_id("GIG"),
             owner_id=caller.account_id,
             status="active",
-            webhook_secret=new_secret(),
+            webhook_secret=webhook_secrets.new(),
             token=new_token(),
             created_at=clock.now(),
             **full,
         )
-        endpoints.register(
-            endpoints.GIG_PROOFS, gig.id, caller.account_id, full["proof_webhook_url"]
-        )
+        for field, kind in WEBHOOKS.items():
+            endpoints.register(kind, gig.id, caller.account_id, full[field])
         events.append(
             "gig.created",
             events.Subject("gig", gig.id),
@@ -113,14 +111,13 @@ def read(caller: Caller | None, gig_id: str) -> tuple[Gig, bool]:
         return gig, OWNER in permit("gig.read", caller, gig)
 
 
-def mine(caller: Caller, tag: str | None = None) -> list[Gig]:
+def mine(caller: Caller, tag: str | None, limit: int, after: pages.Position) -> list[Gig]:
+    """The caller's gigs, newest first; those with the tag, if one is given."""
     with db.reading():
-        found = list(
-            Gig.select()
-            .where(Gig.owner_id == caller.account_id)
-            .order_by(Gig.created_at.desc(), Gig.id.desc())
-        )
-    return [gig for gig in found if tag is None or tag in gig.tags]
+        query = Gig.select().where(Gig.owner_id == caller.account_id)
+        if tag is not None:
+            query = query.where(pages.has_member(Gig.tags, tag))
+        return pages.page(query, (Gig.created_at, Gig.id), limit, after, newest_first=True)
 
 
 def update(caller: Caller, gig_id: str, values: dict[str, Any]) -> Gig:
@@ -138,10 +135,8 @@ def update(caller: Caller, gig_id: str, values: dict[str, Any]) -> Gig:
             move(gig, "close" if status == "closed" else "reopen")
         if changes:
             Gig.update(**changes).where(Gig.id == gig.id).execute()
-        if "proof_webhook_url" in changes:
-            endpoints.register(
-                endpoints.GIG_PROOFS, gig.id, gig.owner_id, changes["proof_webhook_url"]
-            )
+        for field in sorted(WEBHOOKS.keys() & changes.keys()):
+            endpoints.register(WEBHOOKS[field], gig.id, gig.owner_id, changes[field])
         events.append(
             "gig.changed",
             events.Subject("gig", gig.id),
@@ -215,15 +210,13 @@ def _add_invite(gig_id: str, max_uses: int | None, email: str | None, label: str
     )
 
 
-def invites(caller: Caller, gig_id: str) -> list[Invite]:
+def invites(caller: Caller, gig_id: str, limit: int, after: pages.Position) -> list[Invite]:
+    """The gig's invites that are not revoked, oldest first."""
     with db.reading():
         gig = get(gig_id)
         permit("invite.manage", caller, gig)
-        return list(
-            Invite.select()
-            .where(Invite.gig_id == gig.id, Invite.revoked_at.is_null())
-            .order_by(Invite.created_at, Invite.token)
-        )
+        query = Invite.select().where(Invite.gig_id == gig.id, Invite.revoked_at.is_null())
+        return pages.page(query, (Invite.created_at, Invite.token), limit, after)
 
 
 def revoke_invite(caller: Caller, gig_id: str, token: str) -> None:

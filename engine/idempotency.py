@@ -3,7 +3,7 @@
 The row of a key is written in the same transaction as the effect, with the answer in it, so there
 is no moment in which one is there without the other. Of two requests with one key the second waits
 at the row's unique key and finds the first one's answer. A request whose effect is a command
-stores the command's id instead; what it answers is then read from the command.
+stores the command's id instead, and the answer once the command is done.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Keyed:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was answered, or the command that will be."""
+    """What was answered, or, with status 0, the command whose outcome will be."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -58,9 +58,10 @@ def find(keyed: Keyed) -> Answer | None:
 
     422 `idempotency_mismatch` when the key came with another body.
     """
-    row = StoredAnswer.get_or_none(StoredAnswer.id == keyed.id)
-    if row is None:
+    found = db.lock(StoredAnswer.select().where(StoredAnswer.id == keyed.id))
+    if not found:
         return None
+    (row,) = found
     if row.created_at + HOURS * 3600 * clock.SECOND <= clock.now() or _failed(row):
         StoredAnswer.delete().where(StoredAnswer.id == keyed.id).execute()
         return None
@@ -69,7 +70,7 @@ def find(keyed: Keyed) -> Answer | None:
             "idempotency_mismatch",
             "Another request was sent under this Idempotency-Key. Use a new key for a new request.",
         )
-    if row.command_id is not None:
+    if row.encrypted_answer is None:
         return Answer(0, [], "", row.command_id)
     kept = simplejson.loads(install.current().keyring.decrypt(str(row.encrypted_answer)))
     return Answer(kept["status"], [tuple(pair) for pair in kept["headers"]], kept["body"])
@@ -77,7 +78,7 @@ def find(keyed: Keyed) -> Answer | None:
 
 def _failed(row: StoredAnswer) -> bool:
     """A command that failed took no effect, so the retry after topping up runs."""
-    if row.command_id is None:
+    if row.command_id is None or row.encrypted_answer is not None:
         return False
     command = Command.get_or_none(Command.id == row.command_id)
     return command is None or command.status == "failed"
@@ -85,6 +86,9 @@ def _failed(row: StoredAnswer) -> bool:
 
 def reserve(keyed: Keyed) -> bool:
     """Write the key's row before the effect; False when another has just written it."""
+    if not db.is_postgres:
+        # The one writer stands alone, and a row that is taken back is a commit that wakes others.
+        return True
     made = (
         StoredAnswer.insert(id=keyed.id, fingerprint=keyed.fingerprint, created_at=clock.now())
         .on_conflict_ignore()
@@ -94,14 +98,29 @@ def reserve(keyed: Keyed) -> bool:
     return bool(list(made))
 
 
+def release(keyed: Keyed) -> None:
+    """Nothing took effect under the key, so whoever repeats it runs."""
+    StoredAnswer.delete().where(StoredAnswer.id == keyed.id).execute()
+
+
 def keep(keyed: Keyed, answer: Answer) -> None:
-    """Store the answer beside its effect."""
+    """Store the answer, or the command it will come from, beside its effect."""
     encrypted = None
-    if answer.command_id is None:
+    if answer.status:
         told = {"status": answer.status, "headers": answer.headers, "body": answer.body}
         encrypted = install.current().keyring.encrypt(simplejson.dumps(told))
-    StoredAnswer.update(command_id=answer.command_id, encrypted_answer=encrypted).where(
-        StoredAnswer.id == keyed.id
+    StoredAnswer.insert(
+        id=keyed.id,
+        fingerprint=keyed.fingerprint,
+        created_at=clock.now(),
+        command_id=answer.command_id,
+        encrypted_answer=encrypted,
+    ).on_conflict(
+        conflict_target=[StoredAnswer.id],
+        update={
+            StoredAnswer.command_id: answer.command_id,
+            StoredAnswer.encrypted_answer: encrypted,
+        },
     ).execute()
 
 

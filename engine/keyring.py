@@ -22,6 +22,10 @@ class Keyring:
             ) from error
         self._fernet = MultiFernet(keys) if keys else None
 
+    @property
+    def has_key(self) -> bool:
+        return self._fernet is not None
+
     def encrypt(self, text: str) -> str:
         return self._ready().encrypt(text.encode()).decode()
 

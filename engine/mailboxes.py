@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import accounts, clock, endpoints, events, gigs, rows, wallets
+from engine import accounts, clock, endpoints, events, gigs, pages, rows, wallets, webhook_secrets
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.ids import new_id
@@ -13,8 +13,14 @@ from engine.models.gig import Gig, Invite
 from engine.models.mailbox import Mailbox
 from engine.moves import move
 from engine.operations import OWNER, Caller, permit
+from engine.rules import times
 
-WORKER_FIELDS = frozenset({"wallet_address", "events_webhook_url", "name", "notes", "tags"})
+# Fields that are webhook URLs, and the kind of endpoint that each is.
+WEBHOOKS = {
+    "webhook": endpoints.MAILBOX_TASKS,
+    "events_webhook_url": endpoints.MAILBOX_EVENTS,
+}
+WORKER_FIELDS = frozenset({"wallet_address", "name", "notes", "tags", *WEBHOOKS})
 OWNER_FIELDS = frozenset({"status"})
 
 
@@ -53,16 +59,16 @@ def join(caller: Caller, gig_id: str, values: dict[str, Any]) -> tuple[Mailbox, 
             name=values.get("name") or account.display_name,
             email=email or account.email,
             wallet_address=wallet_address,
+            webhook=values.get("webhook"),
             events_webhook_url=values.get("events_webhook_url"),
-            webhook_secret=gigs.new_secret(),
+            webhook_secret=webhook_secrets.new(),
             notes=values.get("notes", ""),
             tags=values.get("tags", []),
             ordinal=1,
             joined_at=clock.now(),
         )
-        endpoints.register(
-            endpoints.MAILBOX_EVENTS, mailbox.id, account.id, mailbox.events_webhook_url
-        )
+        for field, kind in WEBHOOKS.items():
+            endpoints.register(kind, mailbox.id, account.id, values.get(field))
         events.append(
             "mailbox.joined",
             events.Subject("mailbox", mailbox.id),
@@ -75,6 +81,8 @@ def join(caller: Caller, gig_id: str, values: dict[str, Any]) -> tuple[Mailbox, 
                 "status": mailbox.status,
                 "email": mailbox.email,
                 "wallet_address": mailbox.wallet_address,
+                "invite_token": None if invite is None else invite.token,
+                "joined_at": times.iso_ms(mailbox.joined_at),
             },
         )
         return mailbox, True
@@ -143,22 +151,20 @@ def ids_of(caller: Caller, gig: Gig) -> list[str]:
     return [row.id for row in query]
 
 
-def mine(caller: Caller) -> list[Mailbox]:
+def mine(caller: Caller, limit: int, after: pages.Position) -> list[Mailbox]:
+    """The caller's places in every gig, in the order in which he joined."""
     with db.reading():
-        return list(
-            Mailbox.select()
-            .where(Mailbox.account_id == caller.account_id)
-            .order_by(Mailbox.joined_at, Mailbox.id)
-        )
+        query = Mailbox.select().where(Mailbox.account_id == caller.account_id)
+        return pages.page(query, (Mailbox.joined_at, Mailbox.id), limit, after)
 
 
-def of_gig(caller: Caller, gig_id: str) -> list[Mailbox]:
+def of_gig(caller: Caller, gig_id: str, limit: int, after: pages.Position) -> list[Mailbox]:
+    """The gig's workers, for its owner, in the order in which they joined."""
     with db.reading():
         gig = gigs.get(gig_id)
         permit("mailbox.list", caller, gig)
-        return list(
-            Mailbox.select().where(Mailbox.gig_id == gig.id).order_by(Mailbox.joined_at, Mailbox.id)
-        )
+        query = Mailbox.select().where(Mailbox.gig_id == gig.id)
+        return pages.page(query, (Mailbox.joined_at, Mailbox.id), limit, after)
 
 
 def update(caller: Caller, gig_id: str, mailbox_id: str, values: dict[str, Any]) -> Mailbox:
@@ -193,13 +199,8 @@ def update(caller: Caller, gig_id: str, mailbox_id: str, values: dict[str, Any])
             move(mailbox, "activate" if status == "active" else "deactivate")
         if changes:
             Mailbox.update(**changes).where(Mailbox.id == mailbox.id).execute()
-        if "events_webhook_url" in changes:
-            endpoints.register(
-                endpoints.MAILBOX_EVENTS,
-                mailbox.id,
-                mailbox.account_id,
-                changes["events_webhook_url"],
-            )
+        for field in sorted(WEBHOOKS.keys() & changes.keys()):
+            endpoints.register(WEBHOOKS[field], mailbox.id, mailbox.account_id, changes[field])
         events.append(
             "mailbox.changed",
             events.Subject("mailbox", mailbox.id),

@@ -25,6 +25,14 @@ def take(table: type[Table], row_id: str, verb: str, *conditions: Any, **sets: A
     return bool(changed == 1)
 
 
+def take_all(table: type[Table], verb: str, *conditions: Any, **sets: Any) -> int:
+    """Make the move for all rows that `conditions` name and whose state allows it; how many?"""
+    model: Any = table
+    name = model._meta.table_name
+    moved = model.update(status=states.target(name, verb), **sets)
+    return int(moved.where(model.status.in_(states.sources(name, verb)), *conditions).execute())
+
+
 def move(row: Any, verb: str, *conditions: Any, **sets: Any) -> None:
     """Make the move, which `row` then shows, or refuse with the state that stood in the way."""
     table = type(row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine import claims, clock, events, gigs, mailboxes, tasks
+from engine import claims, clock, events, gigs, mailboxes, pages, tasks
 from engine.apply import apply
 from engine.db import db
 from engine.deliveries import money_field
@@ -289,7 +289,7 @@ def listed(
     caller: Caller,
     gig_id: str,
     limit: int,
-    after: tuple[int, str] | None,
+    after: pages.Position,
     filters: dict[str, Any],
 ) -> list[tuple[Proof, frozenset[str]]]:
     """The gig's proofs for its owner, a worker's own for a worker; by (submitted_at, id)."""
@@ -304,10 +304,5 @@ def listed(
             query = query.where(Proof.status == filters["status"])
         if filters.get("task") is not None:
             query = query.where(Proof.task_id == filters["task"])
-        if after is not None:
-            at, row_id = after
-            query = query.where(
-                (Proof.submitted_at > at) | ((Proof.submitted_at == at) & (Proof.id > row_id))
-            )
-        found = query.order_by(Proof.submitted_at, Proof.id).limit(limit)
+        found = pages.page(query, (Proof.submitted_at, Proof.id), limit, after)
         return [(proof, _seen_as(has, proof, own)) for proof in found]

@@ -37,6 +37,11 @@ def load(table: type[TableT], row: tuple[Any, ...]) -> TableT:
     return table(**values)
 
 
+def values(row: Table) -> dict[str, Any]:
+    """A row's columns by name; None for those that were not set when it was made just now."""
+    return {name: None for name, _ in _fields(type(row))} | dict(cast(Any, row).__data__)
+
+
 def find(table: type[TableT], where: str, *params: Any) -> list[TableT]:
     """The rows that a condition names; `where` is constant SQL with `?` for each parameter."""
     return [load(table, row) for row in db.rows(_select(table, where), params)]

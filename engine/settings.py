@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any
 
 from marshmallow import Schema, ValidationError, validate
 from marshmallow import fields as shapes
@@ -18,6 +18,7 @@ from engine.errors import SettingsError
 from engine.rules.addresses import Allow
 
 PREFIX = "MUSTER_"
+_ALLOW: dict[str, Allow] = {"no": "public", "loopback": "loopback", "yes": "private"}
 _ADDRESS = validate.Regexp(r"^(0x[0-9a-fA-F]{40})?$", error="an address is 0x and 40 hex digits")
 _KEY = validate.Regexp(r"^(0x[0-9a-fA-F]{64})?$", error="a private key is 0x and 64 hex digits")
 _HTTP = validate.Regexp(r"^(https?://\S+)?$", error="it must begin with http:// or https://")
@@ -52,8 +53,11 @@ class Settings:
     )
     BROKER_URL: str = setting(
         "memory://",
-        "redis://host:port/db, or memory:// for a single process.",
-        validate.Regexp(r"^(rediss?://.+|memory://)$", error="it must be redis://… or memory://"),
+        "redis://host:port/db, amqp://… (RabbitMQ), or memory:// for a single process.",
+        validate.Regexp(
+            r"^((redis|amqp)s?://.+|memory://)$",
+            error="it must be redis://…, amqp://… or memory://",
+        ),
         secret=True,
     )
     ADMIN_KEY: str = setting(
@@ -118,10 +122,10 @@ class Settings:
         validate.Range(1, 86_400),
     )
     SETTLEMENT_CRON: str = setting("0 3 * * *", "When approved work is paid out, in UTC.", _CRON)
-    WEBHOOK_ALLOW: str = setting(
-        "public",
-        "Where webhooks may go: public addresses only, loopback as well, or private ones too.",
-        validate.OneOf(["public", "loopback", "private"]),
+    WEBHOOK_ALLOW_PRIVATE: str = setting(
+        "no",
+        "May webhooks go to addresses that are not public: no, loopback (this machine), or yes.",
+        validate.OneOf(list(_ALLOW)),
     )
     WEBHOOK_PORTS: str = setting(
         "80,443,8080,8443",
@@ -151,7 +155,7 @@ class Settings:
 
     @property
     def webhook_allow(self) -> Allow:
-        return cast(Allow, self.WEBHOOK_ALLOW)
+        return _ALLOW[self.WEBHOOK_ALLOW_PRIVATE]
 
     @property
     def is_dev(self) -> bool:

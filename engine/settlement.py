@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine import clock, commands, events, gigs, install, ledger
+from engine import clock, commands, events, gigs, install, ledger, pages
 from engine.chain import sender
 from engine.chain.client import address_of
 from engine.chain.errors import CallReverted, ChainUnavailable
@@ -336,7 +336,7 @@ def paid(rollup: Rollup, tx_hash: str) -> None:
     )
 
 
-def listed(caller: Caller, gig_id: str, limit: int, after: tuple[int, str] | None) -> list[Rollup]:
+def listed(caller: Caller, gig_id: str, limit: int, after: pages.Position) -> list[Rollup]:
     """The gig's rollups for its owner, a worker's own for a worker; by (created_at, id)."""
     with db.reading():
         gig = gigs.get(gig_id)
@@ -345,12 +345,7 @@ def listed(caller: Caller, gig_id: str, limit: int, after: tuple[int, str] | Non
         if OWNER not in has:
             own = Mailbox.select(Mailbox.id).where(Mailbox.account_id == caller.account_id)
             query = query.where(Rollup.mailbox_id.in_(own))
-        if after is not None:
-            at, row_id = after
-            query = query.where(
-                (Rollup.created_at > at) | ((Rollup.created_at == at) & (Rollup.id > row_id))
-            )
-        return list(query.order_by(Rollup.created_at, Rollup.id).limit(limit))
+        return pages.page(query, (Rollup.created_at, Rollup.id), limit, after)
 
 
 def by_ids(rollup_ids: list[str]) -> list[Rollup]:

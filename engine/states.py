@@ -72,6 +72,14 @@ DELIVERY: Moves = {
     ("paused", "resume"): "pending",
     ("failed", "redeliver"): "pending",
     ("delivered", "redeliver"): "pending",
+    ("paused", "redeliver"): "pending",
+    # At once, instead of when its turn comes.
+    ("pending", "redeliver"): "pending",
+    # To be sent again once the endpoint is enabled.
+    ("failed", "set_aside"): "paused",
+    ("delivered", "set_aside"): "paused",
+    ("paused", "set_aside"): "paused",
+    ("pending", "set_aside"): "paused",
 }
 
 ENDPOINT: Moves = {

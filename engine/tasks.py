@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import simplejson
 
-from engine import claims, clock, commands, events, gigs, mailboxes, rows
+from engine import claims, clock, commands, events, gigs, mailboxes, pages, rows
 from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
@@ -160,10 +161,21 @@ def facts(task: Task) -> TaskFacts:
     )
 
 
+def _take_for_granted() -> None:
+    pass
+
+
 def poll(
-    caller: Caller, gig_id: str, count: int, mailbox_id: str | None = None
+    caller: Caller,
+    gig_id: str,
+    count: int,
+    mailbox_id: str | None = None,
+    still_there: Callable[[], None] = _take_for_granted,
 ) -> tuple[Gig, Mailbox, list[Task]]:
-    """Claim up to `count` tasks, in the gig's order and each for this mailbox alone (Q-05)."""
+    """Claim up to `count` tasks, in the gig's order and each for this mailbox alone (Q-05).
+
+    `still_there` is called last before the commit and raises if the caller has hung up (Q-06).
+    """
 
     def write() -> tuple[Gig, Mailbox, list[Task]]:
         gig = gigs.get(gig_id)
@@ -173,9 +185,16 @@ def poll(
         selection = ask(gig.distribution).select(gigs.facts(gig))
         taken = claims.take(gig, mailbox, selection, count)
         tell_claimed(mailbox, *taken)
+        still_there()
         return gig, mailbox, taken
 
     return db.write(write)
+
+
+def nothing_waits(gig: Gig) -> bool:
+    """Is the gig's shelf empty, so that no other poll need look?"""
+    with db.reading():
+        return claims.is_empty(gig.id)
 
 
 def tell_claimed(mailbox: Mailbox, *taken: Task) -> None:
@@ -252,29 +271,37 @@ def read(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task, bool]:
         return gig, task, OWNER in has
 
 
-def queued(
-    caller: Caller, gig_id: str, limit: int, after: tuple[int, int] | None
-) -> tuple[Gig, list[tuple[Task, int, int]], bool]:
-    """Waiting tasks in the queue's order: (task, its sort key, how many declined it)."""
+@dataclass(frozen=True)
+class Queued:
+    """A waiting task, its place in the queue, and how many have declined it."""
+
+    gig: Gig
+    task: Task
+    sort_key: int
+    declined_count: int
+    for_owner: bool
+
+
+def queued(caller: Caller, gig_id: str, limit: int, after: pages.Position) -> list[Queued]:
+    """Waiting tasks in the queue's order."""
     with db.reading():
         gig = gigs.get(gig_id)
-        has = permit("queue.read", caller, gig)
+        owner = OWNER in permit("queue.read", caller, gig)
         query = QueueEntry.select().where(QueueEntry.gig_id == gig.id)
-        if after is not None:
-            key, number = after
-            query = query.where(
-                (QueueEntry.sort_key > key)
-                | ((QueueEntry.sort_key == key) & (QueueEntry.task_number > number))
-            )
-        entries = list(query.order_by(QueueEntry.sort_key, QueueEntry.task_number).limit(limit))
+        entries = pages.page(query, (QueueEntry.sort_key, QueueEntry.task_number), limit, after)
         numbers = [entry.task_number for entry in entries]
         found = {task.number: task for task in Task.select().where(Task.number.in_(numbers))}
         declined = _declined_counts(numbers)
-        rows = [
-            (found[entry.task_number], entry.sort_key, declined.get(entry.task_number, 0))
+        return [
+            Queued(
+                gig,
+                found[entry.task_number],
+                entry.sort_key,
+                declined.get(entry.task_number, 0),
+                owner,
+            )
             for entry in entries
         ]
-        return gig, rows, OWNER in has
 
 
 def _declined_counts(numbers: list[int]) -> dict[int, int]:

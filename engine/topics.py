@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
 from engine.db import db
 
 CHANNEL = "muster"
+# A notice holds at most 8,000 bytes; a topic has some forty.
+TOPICS_AT_ONCE = 100
 EVERYTHING = "*"
 SQLITE_LOOK_SECONDS = 0.05
 RECONNECT_SECONDS = 1.0
+# A server that vanished without a word is noticed after some 20 seconds of silence.
+KEEPALIVES: dict[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2}
 LISTEN_LOOK_SECONDS = 1.0
 
 log = structlog.get_logger()
@@ -46,10 +51,22 @@ def tell(topic: str) -> None:
     if transaction is None or topic in transaction.topics:
         return
     transaction.topics.add(topic)
-    if db.is_postgres:
-        db.rows("SELECT pg_notify(?, ?)", (CHANNEL, topic))
-    else:
+    if not db.is_postgres:
         db.after_commit(lambda: _announce(topic))
+    elif not transaction.before_commit:
+        # All topics of the transaction in one statement, at its end.
+        transaction.before_commit.append(lambda: _notify(transaction.topics))
+
+
+def tell_now(topic: str) -> None:
+    """Tell a topic that nothing was written for: what somebody had taken has come back."""
+    db.write(lambda: tell(topic))
+
+
+def _notify(told: set[str]) -> None:
+    for one in range(0, len(told), TOPICS_AT_ONCE):
+        some = sorted(told)[one : one + TOPICS_AT_ONCE]
+        db.rows("SELECT pg_notify(?, ?)", (CHANNEL, " ".join(some)))
 
 
 def _announce(topic: str) -> None:
@@ -93,30 +110,25 @@ class Listener:
         """PostgreSQL: wait on the connection; nothing is asked while nothing happens."""
         import psycopg
 
-        with psycopg.connect(db.url, autocommit=True) as connection:
+        with psycopg.connect(db.url, autocommit=True, **KEEPALIVES) as connection:
             connection.execute(f"LISTEN {CHANNEL}")
             self.ready.set()
             # What was told while nobody listened is lost, so whoever waits looks once.
             self._ear(EVERYTHING)
             while not self._stop.is_set():
                 for notice in connection.notifies(timeout=LISTEN_LOOK_SECONDS):
-                    self._ear(notice.payload)
+                    for topic in notice.payload.split(" "):
+                        self._ear(topic)
                     if self._stop.is_set():
                         return
 
     def _look(self) -> None:
-        """SQLite: the file's version grows with every commit of another connection.
-
-        Our own commits count too, and are told by `tell`; so another process's are only certain
-        while we are quiet, and are assumed once a second while we are not.
-        """
-        with db.reading():
-            self.ready.set()
-            version, commits, busy = db.scalar("PRAGMA data_version"), db.commits, 0.0
-            while not self._stop.wait(SQLITE_LOOK_SECONDS):
-                now, ours = db.scalar("PRAGMA data_version"), db.commits
-                busy = 0.0 if ours == commits else busy + SQLITE_LOOK_SECONDS
-                if now != version and (ours == commits or busy >= 1):
-                    self._ear(EVERYTHING)
-                    busy = 0.0
-                version, commits = now, ours
+        """SQLite: what this process commits is told by `tell`; of others a number tells."""
+        version = db.outside_version()
+        self.ready.set()
+        self._ear(EVERYTHING)
+        while not self._stop.wait(SQLITE_LOOK_SECONDS):
+            now = db.outside_version()
+            if now != version:
+                self._ear(EVERYTHING)
+            version = now

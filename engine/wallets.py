@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine import clock, install
+from engine import clock, install, pages
 from engine.chain.client import checksum, new_key
 from engine.db import db
 from engine.errors import invalid, not_found
@@ -55,13 +55,11 @@ def make_hot(account_id: str, label: str) -> Wallet:
     )
 
 
-def mine(caller: Caller) -> list[Wallet]:
+def mine(caller: Caller, limit: int, after: pages.Position) -> list[Wallet]:
+    """The caller's wallets, oldest first."""
     with db.reading():
-        return list(
-            Wallet.select()
-            .where(Wallet.account_id == caller.account_id)
-            .order_by(Wallet.created_at, Wallet.id)
-        )
+        query = Wallet.select().where(Wallet.account_id == caller.account_id)
+        return pages.page(query, (Wallet.created_at, Wallet.id), limit, after)
 
 
 def get(caller: Caller, wallet_id: str) -> Wallet:

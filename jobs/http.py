@@ -3,27 +3,31 @@
 One thread, one event loop, one HTTP session; the database is asked in a few threads beside it.
 An endpoint has at most `per_endpoint` tries under way, one once its last try failed, and none for
 a while once several failed in a row: its circuit is open, and closes with a probe that succeeds.
-Rows, leases and times are the business of `engine/deliveries.py`; what is in memory here may be
-lost at any moment.
+No two processes serve one endpoint: whoever does holds the lease `endpoint:<id>`, and begins no try
+that might outlast it. Rows and times are the business of `engine/deliveries.py`; what is in memory
+here may be lost at any moment.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import threading
-from collections import deque
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 import structlog
 
-from engine import clock, deliveries
+from engine import clock, deliveries, endpoints, leases
+from engine.ids import new_token
 from engine.rules.addresses import Allow
 from jobs import guard
+from jobs.lanes import Lane
 from jobs.post import Sender
 
 T = TypeVar("T")
@@ -33,45 +37,12 @@ log = structlog.get_logger(__name__)
 DATABASE_THREADS = 4
 # Ids in memory; what is due beyond them waits in the database.
 MOST_IDS = 5000
-# Failures in a row that open an endpoint's circuit, and how long nothing is sent to it then.
-CIRCUIT_FAILURES = 5
-CIRCUIT_MS = 30_000
-REMEMBER_FAILURES_MS = 3_600_000
+# An endpoint's lease, in seconds beyond what one try may take: how long it is taken for, when it is
+# renewed, and with how much left the last try begins.
+LEASE_SECONDS, RENEW_SECONDS, LAST_TRY_SECONDS = 30, 20, 10
+LEASE_PREFIX = "endpoint:"
 # Outcomes are worth a few tries to store: one that is lost means that the event is sent again.
 STORE_WAITS_SECONDS = (0.2, 1.0, 3.0, 6.0)
-
-
-@dataclass
-class Lane:
-    """One endpoint's tries. Times are the engine's, so that a clock moved forward moves these."""
-
-    endpoint_id: str
-    waiting: deque[str] = field(default_factory=deque)
-    running: set[str] = field(default_factory=set)
-    failures: int = 0
-    failed_at: int = 0
-
-    def is_busy(self, now: int) -> bool:
-        """It has ids in hand, or its circuit is open."""
-        circuit_is_open = self.failures >= CIRCUIT_FAILURES and now < self.failed_at + CIRCUIT_MS
-        return bool(self.waiting) or circuit_is_open
-
-    def is_forgettable(self, now: int) -> bool:
-        failing = self.failures > 0 and now < self.failed_at + REMEMBER_FAILURES_MS
-        return not (self.waiting or self.running or failing)
-
-    def allowance(self, per_endpoint: int) -> int:
-        # One that has just failed is likely to hold whatever is sent to it until the time is up.
-        return per_endpoint if self.failures == 0 else 1
-
-    def note(self, succeeded: bool, now: int) -> None:
-        if succeeded:
-            self.failures = 0
-            return
-        self.failures += 1
-        self.failed_at = now
-        if self.failures >= CIRCUIT_FAILURES:
-            self.waiting.clear()
 
 
 class DeliveryLoop:
@@ -99,6 +70,8 @@ class DeliveryLoop:
             timeout_seconds=timeout_seconds,
             lookups=lookups,
         )
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{new_token(8)}"
+        self._timeout_seconds = timeout_seconds
         self._per_endpoint = per_endpoint
         self._total = total
         self._idle_seconds = idle_seconds
@@ -161,6 +134,7 @@ class DeliveryLoop:
                     await self._look()
                     await self._nap()
                 await self._wind_down()
+                await self._give_back()
 
     async def _nap(self) -> None:
         try:
@@ -178,15 +152,50 @@ class DeliveryLoop:
         found = 1
         try:
             while found and not self._stopping and self._held() < MOST_IDS:
-                now = await self._in_database(clock.now)
-                lanes = [lane for lane in self._lanes.values() if not lane.is_forgettable(now)]
-                self._lanes = {lane.endpoint_id: lane for lane in lanes}
-                busy = [lane.endpoint_id for lane in lanes if lane.is_busy(now)]
-                due = await self._in_database(partial(deliveries.due, but_not=busy))
+                due = await self._due()
+                await self._lease(due)
                 found = sum(self._add(endpoint_id, ids, seen) for endpoint_id, ids in due.items())
         except Exception as error:
             # A database that is away for a moment: the rows are still there afterwards.
             log.warning("deliveries_unreadable", error=_brief(error))
+
+    async def _due(self) -> dict[str, list[str]]:
+        """What is due to endpoints that are not busy here and that nobody else serves."""
+        now = await self._in_database(clock.now)
+        lanes = [lane for lane in self._lanes.values() if not lane.is_forgettable(now)]
+        self._lanes = {lane.endpoint_id: lane for lane in lanes}
+        shut = {lane.endpoint_id: lane for lane in lanes if lane.is_shut(now)}
+        if shut:
+            enabled = await self._in_database(partial(endpoints.enabled_at, list(shut)))
+            for endpoint_id, at in enabled.items():
+                if at >= shut[endpoint_id].failed_at:
+                    shut[endpoint_id].reopen()
+        busy = [lane.endpoint_id for lane in lanes if lane.is_busy(now)]
+        others = partial(leases.held_by_others, LEASE_PREFIX, self._holder)
+        foreign = [name.removeprefix(LEASE_PREFIX) for name in await self._in_database(others)]
+        return await self._in_database(partial(deliveries.due, but_not=[*busy, *foreign]))
+
+    async def _lease(self, due: dict[str, list[str]]) -> None:
+        """Take or renew the leases of what is to be sent; drop what somebody else serves now."""
+        working = {one.endpoint_id for one in self._lanes.values() if one.waiting or one.running}
+        lanes = [self._lanes.setdefault(one, Lane(one)) for one in working.union(due)]
+        short = [one for one in lanes if not self._is_ours(one, RENEW_SECONDS)]
+        # Counted from before the database was asked, so that here it is over first.
+        until = time.monotonic() + self._timeout_seconds + LEASE_SECONDS
+        seconds = int(self._timeout_seconds) + LEASE_SECONDS + 1
+        names = [LEASE_PREFIX + one.endpoint_id for one in short]
+        ours = await self._in_database(partial(leases.hold_each, names, self._holder, seconds))
+        for lane in short:
+            if LEASE_PREFIX + lane.endpoint_id in ours:
+                lane.leased_until = until
+                self._feed(lane)
+            else:
+                lane.waiting.clear()
+                due.pop(lane.endpoint_id, None)
+
+    def _is_ours(self, lane: Lane, spare_seconds: float) -> bool:
+        """Its lease outlasts a try that begins now, with some time to spare."""
+        return time.monotonic() + self._timeout_seconds + spare_seconds < lane.leased_until
 
     def _held(self) -> int:
         return sum(len(lane.waiting) + len(lane.running) for lane in self._lanes.values())
@@ -206,6 +215,7 @@ class DeliveryLoop:
         while (
             lane.waiting
             and not self._stopping
+            and self._is_ours(lane, LAST_TRY_SECONDS)
             and len(lane.running) < lane.allowance(self._per_endpoint)
         ):
             delivery_id = lane.waiting.popleft()
@@ -218,7 +228,7 @@ class DeliveryLoop:
         did_something = False
         try:
             async with self._slots:
-                if not self._stopping:
+                if not self._stopping and self._is_ours(lane, LAST_TRY_SECONDS):
                     did_something = await self._deliver(lane, delivery_id)
         except Exception as error:
             # Not the endpoint's fault. The row is due again when its lease is over.
@@ -226,9 +236,10 @@ class DeliveryLoop:
         finally:
             lane.running.discard(delivery_id)
             self._feed(lane)
-            # There may be more of this endpoint in the database than came at once. After a try that
-            # did nothing the next regular look is soon enough, or it might go round and round.
-            if did_something and not lane.waiting:
+            # There may be more of this endpoint in the database than came at once, and what still
+            # waits here may wait for its lease. After a try that did nothing the next regular look
+            # is soon enough, or it might go round and round.
+            if did_something and not (lane.waiting and self._is_ours(lane, LAST_TRY_SECONDS)):
                 self._bell.set()
 
     async def _deliver(self, lane: Lane, delivery_id: str) -> bool:
@@ -237,7 +248,7 @@ class DeliveryLoop:
             return False
         outcome = await self._sender.post(work)
         now = await self._store(work, outcome)
-        lane.note(outcome.delivered, now)
+        lane.note(outcome, now)
         log.info(
             "delivery_tried",
             delivery=delivery_id,
@@ -274,6 +285,13 @@ class DeliveryLoop:
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
+
+    async def _give_back(self) -> None:
+        """Let others serve our endpoints at once."""
+        try:
+            await self._in_database(partial(leases.release_all, self._holder))
+        except Exception as error:
+            log.warning("leases_kept", error=_brief(error))
 
 
 def _brief(error: Exception) -> str:

@@ -98,7 +98,7 @@ class Sender:
             raise RuntimeError("the session is not open")
         body = work.body.encode()
         signed = signing.headers(
-            work.target.secret,
+            work.target.secrets,
             work.delivery_id,
             int(real_now()),
             body,

@@ -70,7 +70,7 @@ class Stack(World):
             "SWEEP_SECONDS": "1",
             "REVIEW_SECONDS": "1",
             "RECONCILE_SECONDS": "2",
-            "WEBHOOK_ALLOW": "loopback",
+            "WEBHOOK_ALLOW_PRIVATE": "loopback",
             "LOG_LEVEL": "warning",
         }
         given |= {} if chain is None else chain_settings(chain)

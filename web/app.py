@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask import Flask
 from flask_smorest import Api
 
 from engine import development
 from jobs.runtime import Runtime
-from web import errors, fields
+from web import errors, fields, keyed, limits, metrics, openapi
 from web.request_log import log_requests
-from web.routes import dev, funds, gigs, install, work
+from web.routes import access, deliveries, dev, funds, gigs, install, pages, work
 from web.schemas.problem import Problem
 from web.strict_json import ExactJson
 
@@ -17,9 +19,19 @@ from web.strict_json import ExactJson
 MAX_BODY_BYTES = 9_000_000
 
 
+class Muster(Flask):
+    """Flask, with a keyed request's routing and answer in one transaction (H-07)."""
+
+    def dispatch_request(self) -> Any:
+        given = keyed.keyed()
+        if given is None:
+            return super().dispatch_request()
+        return keyed.run(given, super().dispatch_request)
+
+
 def create(runtime: Runtime) -> Flask:
     """An application over a runtime that is configured; starts nothing."""
-    app = Flask("muster", static_folder=None)
+    app = Muster("muster", static_folder=None)
     app.json = ExactJson(app)
     app.url_map.strict_slashes = False
     # An address with an empty part is a wrong one, not another spelling to redirect from.
@@ -33,26 +45,44 @@ def create(runtime: Runtime) -> Flask:
         OPENAPI_VERSION="3.1.0",
         OPENAPI_URL_PREFIX="/api",
         OPENAPI_JSON_PATH="openapi.json",
+        API_SPEC_OPTIONS={"servers": [{"url": "/"}]},
     )
     api = _Api(app)
-    for blueprint in (install.routes, gigs.routes, work.routes, funds.routes):
+    for blueprint in (
+        install.routes,
+        access.routes,
+        gigs.routes,
+        work.routes,
+        funds.routes,
+        deliveries.routes,
+    ):
         api.register_blueprint(blueprint)
     if runtime.settings.is_dev:
         development.check_stage()
         api.register_blueprint(dev.routes)
+    openapi.finish(api.spec, next(app.url_map.iter_rules("api-docs.openapi_json")))
+    app.config["API"] = api
+    app.register_blueprint(pages.routes)
     errors.register(app)
+    app.after_request(limits.headers)
+    metrics.count_requests(app)
     log_requests(app)
     return app
 
 
 class _Api(Api):  # type: ignore[misc]
     ERROR_SCHEMA = Problem
+    # A default answer would stand for whatever was forgotten.
+    DEFAULT_ERROR_RESPONSE_NAME = None
 
     def __init__(self, app: Flask) -> None:
         super().__init__()
         self.init_app(app)
-        self.register_field(fields.Money, "number", None)
+        self.register_field(fields.Money, "number", openapi.MONEY)
         self.register_field(fields.Time, "string", "date-time")
+        self.register_field(fields.Instant, "string", "date-time")
         self.register_field(fields.Whole, "integer", None)
         self.register_field(fields.WholeText, "integer", None)
         self.register_field(fields.Flag, "boolean", None)
+        self.register_field(fields.Raw, None, None)
+        openapi.prepare(self.spec, self.ma_plugin.converter)

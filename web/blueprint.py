@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import parse_qsl
@@ -14,7 +14,7 @@ from webargs import core
 from webargs.flaskparser import FlaskParser
 
 from engine.errors import Refused, invalid
-from web import auth, strict_json
+from web import auth, openapi, strict_json
 
 View = TypeVar("View", bound=Callable[..., Any])
 MOST_ERRORS = 50
@@ -142,6 +142,7 @@ class Routes(Blueprint):  # type: ignore[misc]
 
     def __init__(self, name: str, description: str) -> None:
         super().__init__(name, f"web.routes.{name}", url_prefix="/api", description=description)
+        self._prepare_doc_cbks.append(openapi.describe)
 
     def route(
         self,
@@ -149,16 +150,23 @@ class Routes(Blueprint):  # type: ignore[misc]
         *,
         key: Callable[[], Any] | None = auth.require_key,
         payload: bool = False,
+        refuses: Iterable[int] = (),
         **options: Any,
     ) -> Callable[[View], View]:
         """A route whose caller needs `key`, before anything he sends is read; None opens it to all.
 
-        With `payload` the view reads the body itself.
+        With `payload` the view reads the body itself. `refuses` are statuses of refusals beside
+        those that `web/openapi.py` tells of every route.
         """
         register = super().route(rule, **options)
 
         def decorate(view: View) -> View:
-            guarded: View = register(_guarded(view, key, payload))
-            return guarded
+            guarded = _guarded(view, key, payload)
+            told = openapi.Told(
+                f"{self.name}_{view.__name__}", rule, key, payload, frozenset(refuses)
+            )
+            guarded._apidoc = {**getattr(view, "_apidoc", {}), "told": told}  # type: ignore[attr-defined]
+            registered: View = register(guarded)
+            return registered
 
         return decorate

@@ -109,7 +109,7 @@ def serve(port: int, host: str, data_dir: Path | None) -> None:
             runtime.start_everything()
         server.stop_on_signals()
         click.echo(f"Muster serves http://{host}:{port}", err=True)
-        listening.run()
+        listening.serve_until_told()
 
 
 @main.command()

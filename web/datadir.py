@@ -54,7 +54,7 @@ def make_install(folder: Path) -> dict[str, str]:
         "MASTER_KEYS": new_master_key(),
         "ADMIN_KEY": new_token(32),
         "CONFIRMATIONS": "1",
-        "WEBHOOK_ALLOW": "loopback",
+        "WEBHOOK_ALLOW_PRIVATE": "loopback",
         **known,
     }
     if made != known:

@@ -25,6 +25,7 @@ STATUS: dict[str, int] = {
     "not_permitted": 403,
     "wrong_admin_key": 403,
     "wrong_token": 403,
+    "wrong_code": 403,
     "not_joined": 403,
     "mailbox_inactive": 403,
     "invite_required": 403,
@@ -32,8 +33,11 @@ STATUS: dict[str, int] = {
     "invite_other_email": 403,
     "not_found": 404,
     "method_not_allowed": 405,
+    "hung_up": 499,
     "gone": 410,
     "payload_too_large": 413,
+    "idempotency_mismatch": 422,
+    "rate_limited": 429,
     "wrong_content_type": 415,
     "wrong_content_encoding": 415,
     "headers_too_large": 431,
@@ -43,11 +47,13 @@ STATUS: dict[str, int] = {
     "chain_not_configured": 503,
     "chain_unavailable": 503,
     "database_unavailable": 503,
+    "mail_not_configured": 503,
     "no_master_key": 503,
     "no_operator_key": 503,
     "master_key_missing": 503,
 }
 RETRY_AFTER_SECONDS = 5
+_KNOWN = {status.value for status in HTTPStatus}
 CONTENT_TYPE = "application/problem+json"
 
 log = structlog.get_logger()
@@ -64,7 +70,7 @@ def members(refusal: Refused) -> dict[str, Any]:
         "error": refusal.message,
         "reason": refusal.code,
         "type": f"/docs#{refusal.code}",
-        "title": HTTPStatus(status).phrase,
+        "title": HTTPStatus(status).phrase if status in _KNOWN else "Client Closed Request",
         "status": status,
         "detail": refusal.message,
         **refusal.details,
@@ -84,8 +90,9 @@ def problem(refusal: Refused) -> Response:
         answer.headers["WWW-Authenticate"] = "Bearer"
     if refusal.code == "wrong_content_encoding":
         answer.headers["Accept-Encoding"] = "identity"
-    if status == 503:
-        answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    wait = refusal.details.get("retry_after", RETRY_AFTER_SECONDS if status == 503 else None)
+    if wait is not None:
+        answer.headers["Retry-After"] = str(wait)
     return answer
 
 

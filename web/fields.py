@@ -74,6 +74,18 @@ class Time(fields.Field[int]):
         return times.iso_ms_or_none(value)
 
 
+class Instant(Time):
+    """A time that is given: RFC 3339 with its zone (F10: without one it is refused)."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> int:
+        try:
+            return times.parse_ms(value)
+        except ValueError as error:
+            raise ValidationError(str(error)) from error
+
+
 class Raw(fields.Field[Any]):
     """A value that is answered as it is."""
 

@@ -66,9 +66,14 @@ class Hub:
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._told, topic)
 
-    def close(self) -> None:
-        """Let everybody go with the answer that he has; nobody waits any more."""
+    def stop(self) -> None:
+        """Let everybody go with the answer that he has; nobody waits any more. From any thread."""
         self._closed = True
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._release)
+
+    def _release(self) -> None:
         for waiters in self._waiting.values():
             for waiter in waiters:
                 waiter.wake(False)

@@ -1,7 +1,8 @@
 """Idempotency-Key on every POST, PATCH and DELETE (H-07).
 
 The whole of a keyed request, routing to answer, runs in one transaction together with the row of
-its key. What a refusal undoes includes that row, so a later retry runs.
+its key. A refusal takes that row back, so a later retry runs, but not what was counted on the way
+to it: a key must not make tries or requests free of their limits.
 """
 
 from __future__ import annotations
@@ -24,15 +25,8 @@ REPLAYED = "Idempotency-Replayed"
 RETRY_AFTER_SECONDS = 1
 # Left to the server, which writes its own.
 _NOT_KEPT = frozenset({"content-length", "date", "server", "connection"})
-_KEY = re.compile(r'"?([\x21\x23-\x2b\x2d-\x7e][\x20\x21\x23-\x2b\x2d-\x7e]*)"?')
-
-
-class _NotYet(Exception):
-    """The answer offers to wait, so nothing has taken effect that could be kept."""
-
-    def __init__(self, answer: Response) -> None:
-        super().__init__()
-        self.answer = answer
+_VISIBLE = r"[\x21\x23-\x2b\x2d-\x7e]+(?: +[\x21\x23-\x2b\x2d-\x7e]+)*"
+_KEY = re.compile(rf'(?P<quote>"?)(?P<key>{_VISIBLE})(?P=quote)')
 
 
 def keyed() -> Keyed | None:
@@ -41,21 +35,24 @@ def keyed() -> Keyed | None:
     if given is None or request.method not in METHODS or request.path.startswith("/api/dev/"):
         return None
     found = _KEY.fullmatch(given.strip())
-    if found is None or len(found[1]) > idempotency.MAX_KEY_CHARACTERS:
+    if found is None or len(found["key"]) > idempotency.MAX_KEY_CHARACTERS:
         raise invalid(
             "Idempotency-Key",
             f"give one key of 1 to {idempotency.MAX_KEY_CHARACTERS} visible ASCII characters, "
             "without commas",
         )
     body = request.query_string + b"\0" + request.get_data(cache=True)
-    return Keyed(_principal(), request.method, request.path, found[1], body)
+    return Keyed(_principal(), request.method, request.path, found["key"], body)
 
 
 def _principal() -> str:
     """The account, or else what stands for it: the gig's token, or where the request comes from."""
     caller = auth.optional_caller()
     if caller is not None:
-        return caller.account_id
+        if "all" in caller.scopes:
+            return caller.account_id
+        # A key that may do less must not be shown what another key of the account was answered.
+        return " ".join((caller.account_id, *sorted(caller.scopes)))
     token = request.args.get("token") or request.headers.get("x-admin-key")
     if token is not None:
         return "token:" + hashlib.sha256(token.encode()).hexdigest()
@@ -64,41 +61,64 @@ def _principal() -> str:
 
 def run(mine: Keyed, view: Callable[[], Any]) -> Response:
     """The stored answer, or the view's, stored with its effect."""
-    try:
-        return db.write(lambda: _run(mine, view))
-    except _NotYet as not_yet:
-        return not_yet.answer
+    done = db.write(lambda: _run(mine, view))
+    if isinstance(done, Refused):
+        raise done
+    return done
 
 
-def _run(mine: Keyed, view: Callable[[], Any]) -> Response:
+def _run(mine: Keyed, view: Callable[[], Any]) -> Response | Refused:
     known = idempotency.find(mine)
+    if waiting.resumed():
+        return _resume(mine, known, view)
     if known is None and not idempotency.reserve(mine):
         # The other one has committed while we waited at its row.
         known = idempotency.find(mine)
         if known is None:
             raise _in_progress()
     if known is not None:
-        return _replay(known, view)
+        return _replay(mine, known, view)
+    # The transaction may be tried again, and what an earlier try left here is not this one's.
     g.pop("command_id", None)
-    answer = current_app.make_response(view())
+    waiting.offer([], 0)
+    try:
+        answer = current_app.make_response(view())
+    except Refused as refusal:
+        idempotency.release(mine)
+        return refusal
     command_id = g.get("command_id")
-    if waiting.slot().topics and command_id is None:
-        raise _NotYet(answer)
-    headers = [pair for pair in answer.headers if pair[0].lower() not in _NOT_KEPT]
-    text = answer.get_data(as_text=True)
-    idempotency.keep(mine, Answer(answer.status_code, headers, text, command_id))
+    if command_id is not None:
+        idempotency.keep(mine, Answer(0, [], "", command_id))
+    elif waiting.slot().topics:
+        # The answer offers to wait, so nothing has taken effect yet.
+        idempotency.release(mine)
+    else:
+        _keep(mine, answer)
     return answer
 
 
-def _replay(known: Answer, view: Callable[[], Any]) -> Response:
-    if known.command_id is None:
-        answer = Response(known.body, known.status, known.headers)
-    else:
+def _keep(mine: Keyed, answer: Response, command_id: str | None = None) -> None:
+    headers = [pair for pair in answer.headers if pair[0].lower() not in _NOT_KEPT]
+    text = answer.get_data(as_text=True)
+    idempotency.keep(mine, Answer(answer.status_code, headers, text, command_id))
+
+
+def _resume(mine: Keyed, known: Answer | None, view: Callable[[], Any]) -> Response:
+    """Ask again for the outcome of a command; the first who sees it done keeps the answer."""
+    if known is not None and known.status:
+        return Response(known.body, known.status, known.headers)
+    answer = current_app.make_response(view())
+    if known is not None and not waiting.slot().topics:
+        _keep(mine, answer, known.command_id)
+    return answer
+
+
+def _replay(mine: Keyed, known: Answer, view: Callable[[], Any]) -> Response:
+    if known.command_id is not None:
         if not commands.finished(known.command_id):
             raise _in_progress()
-        mine = waiting.slot()
-        mine.resume, mine.resumed = known.command_id, True
-        answer = current_app.make_response(view())
+        waiting.resume(known.command_id)
+    answer = _resume(mine, known, view)
     answer.headers[REPLAYED] = "true"
     return answer
 

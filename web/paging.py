@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from itsdangerous import BadData, URLSafeSerializer
@@ -10,6 +10,7 @@ from marshmallow import Schema, fields
 
 from engine import install
 from engine.errors import invalid
+from engine.pages import Position
 from web.fields import WholeText
 
 T = TypeVar("T")
@@ -26,7 +27,33 @@ def _signer(scope: str) -> URLSafeSerializer:
     return URLSafeSerializer(install.shared_secret("cursor"), salt=scope)
 
 
-def position(scope: str, cursor: str | None) -> tuple[Any, ...] | None:
+class Page(Schema):
+    """What every list answers beside its rows."""
+
+    next_cursor = fields.String(
+        required=True, allow_none=True, metadata={"description": "Null at the end."}
+    )
+
+
+def page(
+    scope: str,
+    query: dict[str, Any],
+    fetch: Callable[[int, Position], list[T]],
+    place: Callable[[T], tuple[Any, ...]],
+) -> tuple[list[T], str | None]:
+    """The rows of a page and the cursor behind the last of them, None at the end.
+
+    `fetch(limit, after)` answers rows behind a position, `place(row)` a row's position. One row
+    more than is shown is fetched: only a row beyond the page shows that there is one.
+    """
+    limit = query["limit"]
+    rows = fetch(limit + 1, position(scope, query["cursor"]))
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], str(_signer(scope).dumps(list(place(rows[limit - 1]))))
+
+
+def position(scope: str, cursor: str | None) -> Position:
     """What a cursor of this list says; 400 for one of another list or none of ours."""
     if cursor is None:
         return None
@@ -34,13 +61,3 @@ def position(scope: str, cursor: str | None) -> tuple[Any, ...] | None:
         return tuple(_signer(scope).loads(cursor))
     except BadData as error:
         raise invalid("cursor", "use next_cursor of the page before, or leave it out") from error
-
-
-def next_cursor(scope: str, rows: Sequence[T], limit: int, place: Any) -> str | None:
-    """The cursor behind the last row; None at the end. `place(row)` is its position.
-
-    Ask for `limit + 1` rows: only a row beyond the page shows that there is one.
-    """
-    if len(rows) <= limit:
-        return None
-    return str(_signer(scope).dumps(list(place(rows[limit - 1]))))

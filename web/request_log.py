@@ -8,19 +8,37 @@ import time
 import structlog
 from flask import Flask, Response, g, request
 
+from engine.ids import new_id
+from web import waiting
+
+HEADER = "X-Request-Id"
+
 log = structlog.get_logger()
 
 # Whoever reads a token can use it; ids have an underscore, tokens have none but for SHARE_'s.
 _TOKEN = re.compile(r"(?<=/)(?:SHARE_)?[^/_]{20,}(?=/|$)")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}", re.ASCII)
 
 
 def log_requests(app: Flask) -> None:
     @app.before_request
     def begin() -> None:
         g.began = time.monotonic()
+        given = request.headers.get(HEADER, "")
+        # One that a proxy has made is kept, so that both logs can be read together.
+        g.request_id = given if _REQUEST_ID.fullmatch(given) else new_id("REQ")
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=g.request_id)
 
     @app.after_request
     def end(answer: Response) -> Response:
+        request_id = g.get("request_id")
+        if request_id is not None:
+            answer.headers[HEADER] = request_id
+        if waiting.slot().resumed and waiting.slot().topics:
+            # Asked again and still waiting: its line comes with its answer.
+            return answer
+        caller = g.get("caller")
         # The webhook's token is part of its query, so a query is never logged.
         log.info(
             "request",
@@ -28,5 +46,6 @@ def log_requests(app: Flask) -> None:
             path=_TOKEN.sub("…", request.path)[:200],
             status=answer.status_code,
             ms=round((time.monotonic() - g.get("began", time.monotonic())) * 1000, 1),
+            account=None if caller is None else caller.account_id,
         )
         return answer

@@ -1,77 +1,107 @@
-"""Serving the application, and stopping when told."""
+"""Serving the application over HTTP, and stopping when told."""
 
 from __future__ import annotations
 
 import signal
+import socket
+import sys
 from types import FrameType
-from typing import Any
 
+import h11
 import simplejson
+import uvicorn
 from flask import Flask
-from waitress.channel import HTTPChannel
-from waitress.server import TcpWSGIServer, create_server
-from waitress.task import ErrorTask
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from engine import commands
 from engine.errors import Refused, SettingsError
 from web import errors
+from web.front import Front
 
-# A long poll of a minute must not be taken for a dead connection.
-CHANNEL_TIMEOUT_SECONDS = 120
-CONNECTIONS = 1000
-MAX_BODY_BYTES = 10_000_000
+KEEP_ALIVE_SECONDS = 75
+# What is under way when the server is told to stop may take this long.
+GRACE_SECONDS = 30
+MAX_HEADER_BYTES = 65_536
+BACKLOG = 2048
 
-
-# What never reaches the application, by Waitress's status.
-_REFUSALS = {
-    413: ("payload_too_large", "The request is too large. Send less, or a link instead."),
-    431: ("headers_too_large", "The request's path and headers are too large. Send less of them."),
-    500: ("internal", "Something failed here. The operator's log says what."),
-}
-_NOT_HTTP = ("invalid", "This is not a request of HTTP/1.1 that can be understood here.")
+_TOO_LARGE = Refused(
+    "headers_too_large", "The request's path and headers are too large. Send less of them."
+)
+_NOT_HTTP = Refused("invalid", "This is not a request of HTTP/1.1 that can be understood here.")
 
 
-class _Problem:
-    """What Waitress refuses by itself, in the shape of all other refusals (H-04)."""
+class _Protocol(H11Protocol):
+    """What never reaches the application is refused in the shape of all refusals (H-04)."""
 
-    def __init__(self, code: int) -> None:
-        self.refusal = Refused(*_REFUSALS.get(code, _NOT_HTTP))
-
-    def to_response(self, _: Any = None) -> tuple[str, list[tuple[str, str]], bytes]:
-        told = errors.members(self.refusal)
-        status = f"{told['status']} {told['title']}"
-        return status, [("Content-Type", errors.CONTENT_TYPE)], simplejson.dumps(told).encode()
-
-
-class _Refusal(ErrorTask):  # type: ignore[misc]
-    def execute(self) -> None:
-        self.request.error = _Problem(self.request.error.code)
-        super().execute()
-
-
-class _Channel(HTTPChannel):  # type: ignore[misc]
-    error_task_class = _Refusal
+    def send_400_response(self, msg: str) -> None:
+        hint = getattr(sys.exc_info()[1], "error_status_hint", 400)
+        told = errors.members(_TOO_LARGE if hint == 431 else _NOT_HTTP)
+        body = simplejson.dumps(told).encode()
+        headers = [
+            ("content-type", errors.CONTENT_TYPE),
+            ("content-length", str(len(body))),
+            ("connection", "close"),
+        ]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            head = h11.Response(status_code=told["status"], headers=headers)
+            for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
 
-def listen(app: Flask, host: str, port: int, threads: int) -> Any:
-    """Bind the port; a sentence when it is taken."""
-    TcpWSGIServer.channel_class = _Channel
-    try:
-        return create_server(
-            app,
-            host=host,
-            port=port,
-            threads=threads,
-            connection_limit=CONNECTIONS,
-            channel_timeout=CHANNEL_TIMEOUT_SECONDS,
-            max_request_body_size=MAX_BODY_BYTES,
-            ident=None,
-            clear_untrusted_proxy_headers=True,
+class Server(uvicorn.Server):
+    """An HTTP server that lets its waiting callers go when it is told to stop."""
+
+    def __init__(self, front: Front, listening: socket.socket) -> None:
+        super().__init__(
+            uvicorn.Config(
+                front,
+                http=_Protocol,
+                ws="none",
+                lifespan="on",
+                interface="asgi3",
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                date_header=True,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+                backlog=BACKLOG,
+                proxy_headers=False,
+            )
         )
+        self._front, self._listening = front, listening
+
+    @property
+    def effective_port(self) -> int:
+        return int(self._listening.getsockname()[1])
+
+    def serve_until_told(self) -> None:
+        self.run(sockets=[self._listening])
+
+    def stop(self) -> None:
+        """From any thread."""
+        self._front.hub.stop()
+        self.should_exit = True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._front.hub.stop()
+        super().handle_exit(sig, frame)
+
+
+def listen(app: Flask, host: str, port: int, threads: int) -> Server:
+    """Bind the port; a sentence when it is taken."""
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
     except OSError as error:
+        listening.close()
         raise SettingsError(
             f"Port {port} on {host} cannot be used ({error.strerror}). Choose another by --port."
         ) from error
+    return Server(Front(app, threads), listening)
 
 
 def stop_on_signals() -> list[bool]:
@@ -81,8 +111,6 @@ def stop_on_signals() -> list[bool]:
     def stop(_number: int, _frame: FrameType | None) -> None:
         if not told:
             told.append(True)
-            commands.stop_waiting()
-            # Waitress's loop ends on this, and finishes the requests in hand.
             raise SystemExit(0)
 
     signal.signal(signal.SIGTERM, stop)

@@ -70,7 +70,7 @@ def _serve(loaded: settings.Settings, host: str, port: int, folder: Path) -> Non
         server.stop_on_signals()
         runtime.start_everything()
         _greet(told)
-        listening.run()
+        listening.serve_until_told()
     finally:
         runtime.stop()
 

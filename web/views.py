@@ -7,7 +7,8 @@ from typing import Any
 
 from flask import current_app
 
-from engine import gigs
+from engine import gigs, rows
+from engine.models.event import Event
 from engine.models.gig import Gig, Invite
 from engine.models.mailbox import Mailbox
 from engine.models.proof import Proof
@@ -37,7 +38,7 @@ def gig_view(gig: Gig, *, owner: bool) -> dict[str, Any]:
     if owner:
         view["webhook"] = f"{public_url()}/api/inbound/webhook/{gig.id}?token={gig.token}"
     else:
-        for field in ("notes", "proof_webhook_url", "owner_wallet"):
+        for field in ("notes", "proof_webhook_url", "join_webhook_url", "owner_wallet"):
             view.pop(field)
     return view
 
@@ -50,9 +51,9 @@ def invite_view(invite: Invite) -> dict[str, Any]:
 def mailbox_view(mailbox: Mailbox, *, worker: bool, gig_title: str | None = None) -> dict[str, Any]:
     view: dict[str, Any] = dict(mailbox.__data__)
     if not worker:
-        # A worker's tags and webhook are his own business (M-02).
-        view.pop("tags")
-        view.pop("events_webhook_url")
+        # A worker's tags and webhooks are his own business (M-02).
+        for field in ("tags", "webhook", "events_webhook_url"):
+            view.pop(field)
     if gig_title is not None:
         view["gig_title"] = gig_title
     return view
@@ -99,7 +100,7 @@ def task_view(gig: Gig, task: Task, *, preview: bool = False) -> dict[str, Any]:
 
 def proof_view(proof: Proof, seen_as: frozenset[str]) -> dict[str, Any]:
     """A proof; its private note opens to its reviewer once it is paid out (R-06)."""
-    view: dict[str, Any] = dict(proof.__data__)
+    view = rows.values(proof)
     view["price_pending"] = proof.locked_price_units is None
     locked = bool(proof.private_note) and proof.paid_out_at is None
     view["private_note_locked"] = locked
@@ -118,6 +119,10 @@ def rollup_view(rollup: Rollup, proof_ids: list[str]) -> dict[str, Any]:
         "net_units": rollup.gross_units,
         "settled_by_reconciliation": False,
     }
+
+
+def event_view(event: Event) -> dict[str, Any]:
+    return {**event.__data__, "subject": {"kind": event.subject_kind, "id": event.subject_id}}
 
 
 def mode_view(name: str, mode: Mode) -> dict[str, Any]:

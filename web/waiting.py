@@ -16,6 +16,8 @@ from engine.errors import Refused
 
 # The WSGI environment's key under which the server hands a route its slot.
 SLOT = "muster.slot"
+# How long a stream may be silent.
+HEARTBEAT_SECONDS = 15
 
 
 def _never() -> bool:
@@ -33,6 +35,8 @@ class Slot:
     resumed: bool = False
     # There is nothing left for anybody else who waits on these topics.
     exhausted: bool = False
+    # What a caller who had hung up was about to be given: others who wait may have passed it over.
+    released: tuple[str, ...] = ()
     # The answer is the beginning of a stream that goes on with each further call.
     stream: bool = False
     # Has the caller hung up?
@@ -57,7 +61,18 @@ def resumed() -> str | None:
     return mine.resume if mine.resumed else None
 
 
-def still_there() -> None:
-    """Raise if the caller has hung up; call it last in the transaction that serves him."""
-    if slot().gone():
+def resume(with_what: str) -> None:
+    """Take this request for one that has waited, although it is new."""
+    mine = slot()
+    mine.resume, mine.resumed = with_what, True
+
+
+def still_there(topic: str) -> None:
+    """Raise if the caller has hung up; call it last in the transaction that serves him.
+
+    What that transaction had taken is free again, which those who wait on the topic are told.
+    """
+    mine = slot()
+    if mine.gone():
+        mine.released = (topic,)
         raise Refused("hung_up", "The caller has hung up.")

@@ -99,7 +99,9 @@ def up(migrator, db):
         icon_url = peewee.TextField()
         owner_wallet = peewee.TextField(null=True)
         proof_webhook_url = peewee.TextField(null=True)
+        join_webhook_url = peewee.TextField(null=True)
         webhook_secret = peewee.TextField()
+        old_webhook_secrets = peewee.TextField(null=True)
         token = peewee.TextField()
         created_at = peewee.BigIntegerField()
 
@@ -121,8 +123,10 @@ def up(migrator, db):
         name = peewee.TextField()
         email = peewee.TextField()
         wallet_address = peewee.TextField()
+        webhook = peewee.TextField(null=True)
         events_webhook_url = peewee.TextField(null=True)
         webhook_secret = peewee.TextField()
+        old_webhook_secrets = peewee.TextField(null=True)
         notes = peewee.TextField()
         tags = peewee.TextField()
         ordinal = peewee.BigIntegerField()
@@ -284,27 +288,38 @@ def up(migrator, db):
         id = peewee.TextField(primary_key=True)
         kind = peewee.TextField()
         owner_id = peewee.TextField()
-        account_id = peewee.TextField(index=True, constraints=[references("account")])
-        url = peewee.TextField()
+        account_id = peewee.TextField(constraints=[references("account")])
+        url = peewee.TextField(null=True)
         status = peewee.TextField()
+        reason = peewee.TextField(null=True)
+        disabled_at = peewee.BigIntegerField(null=True)
+        enabled_at = peewee.BigIntegerField()
         created_at = peewee.BigIntegerField()
 
         class Meta:
-            indexes = ((("kind", "owner_id"), True),)
+            indexes = (
+                (("kind", "owner_id"), True),
+                (("account_id", "created_at", "id"), False),
+            )
 
     class Delivery(Table):
         id = peewee.TextField(primary_key=True)
         endpoint_id = peewee.TextField(constraints=[references("endpoint")])
+        account_id = peewee.TextField(constraints=[references("account")])
         event = peewee.TextField()
         status = peewee.TextField()
         body = peewee.TextField()
         attempts = peewee.BigIntegerField()
+        tries_before = peewee.BigIntegerField()
         next_attempt_at = peewee.BigIntegerField(null=True)
         lease_until = peewee.BigIntegerField(null=True)
         created_at = peewee.BigIntegerField()
 
         class Meta:
-            indexes = ((("endpoint_id", "created_at", "id"), False),)
+            indexes = (
+                (("endpoint_id", "created_at", "id"), False),
+                (("account_id", "created_at", "id"), False),
+            )
 
     class Attempt(Table):
         delivery_id = peewee.TextField(constraints=[references("delivery")])
@@ -324,6 +339,15 @@ def up(migrator, db):
             Delivery.next_attempt_at,
             name="delivery_due",
             where=OPEN,
+        )
+    )
+
+    WAITING = in_states(Delivery.status, "pending", "delivering", "paused")
+    Delivery.add_index(
+        Delivery.index(
+            Delivery.endpoint_id,
+            name="delivery_waiting",
+            where=WAITING,
         )
     )
 

@@ -13,30 +13,49 @@ class Endpoint(Table):
     id = peewee.TextField(primary_key=True)
     kind = peewee.TextField()
     owner_id = peewee.TextField()
-    account_id = peewee.TextField(index=True, constraints=[references("account")])
-    url = peewee.TextField()
+    account_id = peewee.TextField(constraints=[references("account")])
+    # None once it was removed.
+    url = peewee.TextField(null=True)
     status = peewee.TextField()
+    # Why it is disabled, and since when.
+    reason = peewee.TextField(null=True)
+    disabled_at = peewee.BigIntegerField(null=True)
+    # When it was enabled or its URL set for the last time.
+    enabled_at = peewee.BigIntegerField()
     created_at = peewee.BigIntegerField()
 
     class Meta:
-        indexes = ((("kind", "owner_id"), True),)
+        indexes = (
+            (("kind", "owner_id"), True),
+            (("account_id", "created_at", "id"), False),
+        )
 
 
 class Delivery(Table):
-    """One event to one endpoint. `body` is kept as sent, so that every try signs the same bytes."""
+    """One event to one endpoint. `body` is kept as sent, so that every try signs the same bytes.
+
+    `attempts` is the number of the last try. Those up to `tries_before` belong to earlier rounds:
+    sending it again begins a new one.
+    """
 
     id = peewee.TextField(primary_key=True)
     endpoint_id = peewee.TextField(constraints=[references("endpoint")])
+    # The endpoint's, for the log's index.
+    account_id = peewee.TextField(constraints=[references("account")])
     event = peewee.TextField()
     status = peewee.TextField()
     body = peewee.TextField()
     attempts = peewee.BigIntegerField()
+    tries_before = peewee.BigIntegerField()
     next_attempt_at = peewee.BigIntegerField(null=True)
     lease_until = peewee.BigIntegerField(null=True)
     created_at = peewee.BigIntegerField()
 
     class Meta:
-        indexes = ((("endpoint_id", "created_at", "id"), False),)
+        indexes = (
+            (("endpoint_id", "created_at", "id"), False),
+            (("account_id", "created_at", "id"), False),
+        )
 
 
 class Attempt(Table):
@@ -61,5 +80,15 @@ Delivery.add_index(
         Delivery.next_attempt_at,
         name="delivery_due",
         where=OPEN,
+    )
+)
+
+WAITING = in_states(Delivery.status, "pending", "delivering", "paused")
+# What waits for an endpoint is counted, held back and sent on, however much it has been sent.
+Delivery.add_index(
+    Delivery.index(
+        Delivery.endpoint_id,
+        name="delivery_waiting",
+        where=WAITING,
     )
 )

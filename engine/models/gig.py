@@ -26,7 +26,11 @@ class Gig(Table):
     icon_url = peewee.TextField()
     owner_wallet = peewee.TextField(null=True)
     proof_webhook_url = peewee.TextField(null=True)
+    join_webhook_url = peewee.TextField(null=True)
+    # Sealed; see engine/webhook_secrets.py.
     webhook_secret = peewee.TextField()
+    # [[sealed, signs until], …], the newest first.
+    old_webhook_secrets = JsonField(null=True)
     token = peewee.TextField()
     created_at = peewee.BigIntegerField()
 

@@ -15,8 +15,13 @@ class Mailbox(Table):
     name = peewee.TextField()
     email = peewee.TextField()
     wallet_address = peewee.TextField()
+    # Where its tasks are told, and where what becomes of its proofs.
+    webhook = peewee.TextField(null=True)
     events_webhook_url = peewee.TextField(null=True)
+    # Sealed; see engine/webhook_secrets.py.
     webhook_secret = peewee.TextField()
+    # [[sealed, signs until], …], the newest first.
+    old_webhook_secrets = JsonField(null=True)
     notes = peewee.TextField()
     tags = JsonField()
     # The account's first mailbox in a gig is 1; joining again finds it by this number (M-01).

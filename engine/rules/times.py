@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
 
 
 def iso_ms(at: int) -> str:
@@ -13,3 +19,14 @@ def iso_ms(at: int) -> str:
 
 def iso_ms_or_none(at: int | None) -> str | None:
     return None if at is None else iso_ms(at)
+
+
+def parse_ms(text: object) -> int:
+    """`2026-10-19T09:00:00Z` or with an offset, as milliseconds; ValueError says what is wrong."""
+    if not isinstance(text, str) or not _RFC3339.fullmatch(text):
+        raise ValueError("give a time like 2026-10-19T09:00:00Z, with its zone")
+    try:
+        at = datetime.fromisoformat(text.upper())
+        return (at - _EPOCH) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError) as error:
+        raise ValueError("there is no such time") from error

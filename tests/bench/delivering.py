@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import aiohttp
 from standardwebhooks.webhooks import Webhook
 
-from engine import events
+from engine import events, webhook_secrets
 from engine.db import db
 from engine.ids import new_id
 from engine.models.delivery import Delivery, Endpoint
@@ -44,7 +44,7 @@ def measure(effort: Effort) -> Findings:
         with (
             database(kind) as url,
             processes.module("tests.bench.bare_receiver") as receiver,
-            installed(url, WEBHOOK_ALLOW="loopback") as bench,
+            installed(url, WEBHOOK_ALLOW_PRIVATE="loopback") as bench,
         ):
             for endpoints, count in SHAPES:
                 _measure(
@@ -157,7 +157,9 @@ def _post_bare(gig_ids: list[str], count: int, width: int) -> float:
 
 def _delivered(gig_ids: list[str], count: int) -> list[Posted]:
     with db.reading():
-        secrets = {gig.id: gig.webhook_secret for gig in Gig.select().where(Gig.id.in_(gig_ids))}
+        secrets = {
+            gig.id: webhook_secrets.of(gig) for gig in Gig.select().where(Gig.id.in_(gig_ids))
+        }
         known = {row.id: row for row in Endpoint.select().where(Endpoint.owner_id.in_(gig_ids))}
         rows = (
             Delivery.select()

@@ -1,4 +1,4 @@
-"""What holds for every answer of every test here, besides what the test itself says (H-04)."""
+"""What holds for every answer of every test here, besides what it says itself (H-04, H-13)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pytest
 import simplejson
 from structlog.testing import capture_logs
 
+from tests.contract import described
 from tests.contract.scene import LACKING
-from tests.world import ADMIN_KEY, MASTER_KEY, Answer, World
+from tests.contract.webhooks import URL
+from tests.world import ADMIN_KEY, MASTER_KEY, Answer, Gig, Person, World
 
 # Nothing that tells of our insides or opens a door, in a refusal or in a line of the log.
 INSIDES = re.compile(
@@ -42,14 +44,25 @@ def _check_refusal(answer: Answer) -> None:
     assert len(answer.text) < 20_000, "a refusal is short, whatever was sent"
 
 
+@pytest.fixture
+def pair(world: World) -> tuple[Gig, Person]:
+    """A gig whose owner is told of proofs, and a worker in it; nothing is sent anywhere."""
+    gig = world.gig(proof_webhook_url=URL)
+    return gig, world.worker(gig)
+
+
 @pytest.fixture(autouse=True)
 def every_answer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     heard: list[Answer] = []
     plain = World.call
 
-    def call(self: World, *args: Any, **options: Any) -> Answer:
-        answer = plain(self, *args, **options)
+    def call(self: World, method: str, path: str, *args: Any, **options: Any) -> Answer:
+        answer = plain(self, method, path, *args, **options)
         heard.append(answer)
+        description = described.of(self.app)
+        description.check(method, path, answer)
+        if answer.status < 300 and method not in ("HEAD", "OPTIONS"):
+            description.check_request(method, path, args[0] if args else options.get("body"))
         return answer
 
     monkeypatch.setattr(World, "call", call)
@@ -57,7 +70,8 @@ def every_answer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
     secrets = {ADMIN_KEY, MASTER_KEY}
     for answer in heard:
-        secrets.update(_secrets(answer.json))
+        if answer.status < 400:
+            secrets.update(_secrets(answer.json))
     log = "\n".join(simplejson.dumps(line, default=repr) for line in lines)
     refusals = [one for one in heard if one.status >= 400 and one.text and "checks" not in one.text]
     for answer in refusals:

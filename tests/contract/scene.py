@@ -11,6 +11,7 @@ from typing import Any
 from flask import Flask
 
 from engine.db import db
+from engine.ids import new_token
 from tests.world import ADMIN_KEY, Gig, Person, World
 
 # What a caller may be told with a 5xx: the install lacks something, and says what.
@@ -80,14 +81,19 @@ class Scene:
 
     @classmethod
     def of(cls, world: World) -> Scene:
-        gig, elsewhere = world.gig(price="2.50"), world.gig()
+        # Nothing listens there, and nothing is sent.
+        gig = world.gig(price="2.50", proof_webhook_url="http://127.0.0.1:9/")
+        elsewhere = world.gig()
         worker, other = world.worker(gig), world.worker(elsewhere)
         made = cls(world, gig, worker, elsewhere, other, world.person("stranger"))
         world.task(gig, "proven")
         made.held = world.task(gig, "held")
         first, _ = worker.post(f"{gig.path}/queue/poll", {"count": 2})["tasks"]
         proof = worker.post(f"{gig.path}/proofs", {"task_identifier": first["id"]})["proof"]
+        (delivery,) = gig.owner.get("/deliveries")["deliveries"]
         made.ids = {
+            "delivery_id": delivery["id"],
+            "endpoint_id": delivery["endpoint_id"],
             "gig_id": gig.id,
             "task_id": world.task(gig, "queued"),
             "proof_id": proof["id"],
@@ -95,6 +101,7 @@ class Scene:
             "wallet_id": gig.owner.post("/wallets")["wallet"]["id"],
             "command_id": "CMD_01JZZZZZZZZZZZZZZZZZZZZZZZ",
             "token": gig.invite,
+            "key_id": gig.owner.post("/auth/keys")["id"],
         }
         return made
 
@@ -118,9 +125,16 @@ class Scene:
         return {
             "gigs.create": {"title": "Another gig"},
             "install.provision": {"email": "new@example.com"},
+            # An address of its own for each: what is sent to one is limited.
+            "access.send_code": {"email": f"{new_token()}@example.com"},
+            "access.verify_code": {"email": "new@example.com", "code": "000000"},
             "work.hand_in": {"task_identifier": self.held},
             "work.review": {"action": "approve"},
             "funds.deposit": {"wallet_alias_id": self.ids["wallet_id"], "amount": "1"},
+            "deliveries.replay": {
+                "endpoint_id": self.ids["endpoint_id"],
+                "since": "2026-01-01T00:00:00Z",
+            },
             "dev.advance": {"seconds": 0},
             "dev.faucet": {"address": "0x" + "1" * 40},
         }.get(route.endpoint, {})
@@ -128,6 +142,7 @@ class Scene:
     def caller_of(self, route: Route) -> Person:
         """Somebody who is allowed to call it."""
         mine = ("work.poll", "work.decline", "work.hand_in", "gigs.join", "gigs.update_mailbox")
+        mine += ("deliveries.rotate_of_mailbox",)
         return self.worker if route.endpoint in mine else self.owner
 
     def headers(self, route: Route, person: Person | None = None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine import clock, deliveries, endpoints, events, models, wake
+from engine import clock, deliveries, endpoints, events, wake
 from engine.db import db
 from engine.ids import new_id
 from engine.models.account import Account
@@ -29,11 +29,9 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def database(tmp_path: Any) -> Iterator[str]:
-    url = f"sqlite:///{tmp_path}/muster.db"
+def database(backend: tuple[str, str]) -> Iterator[str]:
+    url, _ = backend
     db.connect(url)
-    with db.reading():
-        db.database.create_tables(models.ALL)
     yield url
     wake.silence()
     db.close()
@@ -124,6 +122,10 @@ class World:
         with db.reading():
             query = Attempt.select().where(Attempt.delivery_id == delivery_id)
             return list(query.order_by(Attempt.number))
+
+    def set_url(self, endpoint_id: str, url: str) -> None:
+        gig = self.gigs[endpoint_id]
+        db.write(lambda: endpoints.register(endpoints.GIG_PROOFS, gig, "", url))
 
     def make_due(self, delivery_id: str) -> None:
         """Set the next try, and the lease of whoever holds it, back into the past."""

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import structlog
 
-from engine import clock, deliveries
+from engine import clock, deliveries, endpoints, wake
 from engine.db import db
 from engine.models.delivery import Delivery
-from jobs import guard, http, post
+from jobs import guard, lanes, post
 from tests.deliveries.webhook_receiver import answer
 
 
@@ -63,27 +63,27 @@ def test_a_circuit_opens_after_repeated_failure_and_probes_again(
     world.send(endpoint, 12)
     loop = run()
     loop.wake()
-    outcomes.wait(http.CIRCUIT_FAILURES)
+    outcomes.wait(lanes.CIRCUIT_FAILURES)
     other = world.endpoint(receiver.url("/other"))
     # What is delivered afterwards shows that the loop has looked meanwhile.
     world.send(other)
-    outcomes.wait(http.CIRCUIT_FAILURES + 1)
-    assert len(receiver.to("/in")) == http.CIRCUIT_FAILURES
+    outcomes.wait(lanes.CIRCUIT_FAILURES + 1)
+    assert len(receiver.to("/in")) == lanes.CIRCUIT_FAILURES
     with db.reading():
         untried = Delivery.select().where(Delivery.attempts == 0, Delivery.status == "pending")
-        assert untried.count() == 12 - http.CIRCUIT_FAILURES
+        assert untried.count() == 12 - lanes.CIRCUIT_FAILURES
     # The probe fails: one try, and the circuit is open again.
-    clock.advance(http.CIRCUIT_MS // 1000 + 1)
+    clock.advance(lanes.CIRCUIT_MS // 1000 + 1)
     loop.wake()
-    outcomes.wait(http.CIRCUIT_FAILURES + 2)
+    outcomes.wait(lanes.CIRCUIT_FAILURES + 2)
     world.send(other)
-    outcomes.wait(http.CIRCUIT_FAILURES + 3)
-    assert len(receiver.to("/in")) == http.CIRCUIT_FAILURES + 1
+    outcomes.wait(lanes.CIRCUIT_FAILURES + 3)
+    assert len(receiver.to("/in")) == lanes.CIRCUIT_FAILURES + 1
     # The probe succeeds: everything goes.
     receiver.answers["/in"] = answer(200)
     clock.advance(3600)
     loop.wake()
-    outcomes.wait(http.CIRCUIT_FAILURES + 3 + 12)
+    outcomes.wait(lanes.CIRCUIT_FAILURES + 3 + 12)
     assert world.statuses(endpoint) == {"delivered": 12}
 
 
@@ -109,7 +109,7 @@ def test_without_a_bell_the_loop_finds_what_is_due(
 ) -> None:
     endpoint = world.endpoint(receiver.url("/in"))
     run(idle_seconds=0.05)
-    http.deliveries.wake.silence()
+    wake.silence()
     world.send(endpoint)
     outcomes.wait(1)
     assert len(receiver.requests) == 1
@@ -149,7 +149,7 @@ def test_rings_that_come_together_count_as_one(world: Any, run: Any, until: Any)
 def test_the_sender_needs_its_session() -> None:
     sender = post.Sender(guard.Policy(frozenset({80}), "loopback"))
     work = deliveries.Work(
-        "DLV_1", 1, "e", "{}", deliveries.endpoints.Target("E", "http://127.0.0.1/", "s")
+        "DLV_1", 1, 1, "e", "{}", endpoints.Target("E", "http://127.0.0.1/", ("s",))
     )
     outcome = asyncio.run(sender.post(work))
     assert outcome.error == "The try broke off inside Muster (RuntimeError)."

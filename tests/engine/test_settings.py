@@ -20,7 +20,7 @@ WRONG = {
     "CONFIRMATIONS": "many",
     "SWEEP_SECONDS": "1.5",
     "SETTLEMENT_CRON": "daily",
-    "WEBHOOK_ALLOW": "everything",
+    "WEBHOOK_ALLOW_PRIVATE": "everything",
     "WEBHOOK_PORTS": "80;443",
     "WEBHOOK_HEADER_PREFIX": "X Muster",
     "LOG_LEVEL": "loud",

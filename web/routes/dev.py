@@ -19,7 +19,7 @@ MAX_WEI = 1_000_000 * WEI_PER_ETHER
 routes = Routes("dev", "Development only: the clock, the faucet, the chain.")
 
 
-@routes.route("/dev/clock/advance", methods=["POST"], key=None)
+@routes.route("/dev/clock/advance", methods=["POST"], key=None, refuses=[409])
 @routes.arguments(schemas.ClockAdvance)
 @routes.response(200, schemas.ClockNow)
 def advance(body: dict[str, Any]) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def advance(body: dict[str, Any]) -> dict[str, Any]:
     return {"now": clock.advance(body["seconds"])}
 
 
-@routes.route("/dev/faucet", methods=["POST"], key=None)
+@routes.route("/dev/faucet", methods=["POST"], key=None, refuses=[409])
 @routes.arguments(schemas.Faucet)
 @routes.response(200, Success)
 def faucet(body: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _wei(text: str) -> int:
     return wei
 
 
-@routes.route("/dev/chain/mine", methods=["POST"], key=None)
+@routes.route("/dev/chain/mine", methods=["POST"], key=None, refuses=[409])
 @routes.arguments(schemas.Mine)
 @routes.response(200, schemas.Mined)
 def mine(body: dict[str, Any]) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 
-from engine import gigs, mailboxes
+from engine import gigs, mailboxes, webhook_secrets
 from engine.errors import Refused
-from web import auth, views
+from web import auth, paging, stream, views
 from web.blueprint import Routes
+from web.paging import PageQuery
 from web.schemas import gigs as schemas
 from web.schemas.accounts import Events
 
@@ -25,7 +26,7 @@ def create(body: dict[str, Any]) -> dict[str, Any]:
     view = views.gig_view(gig, owner=True)
     if invite is not None:
         view["invite_url"] = views.invite_view(invite)["invite_url"]
-    return {"gig": view, "webhook_secret": gig.webhook_secret}
+    return {"gig": view, "webhook_secret": webhook_secrets.of(gig)}
 
 
 @routes.route("/gigs", methods=["GET"], key=None)
@@ -40,11 +41,17 @@ def browse() -> Response:
 @routes.response(200, schemas.GigList)
 def mine(query: dict[str, Any]) -> dict[str, Any]:
     """The gigs of the caller, newest first."""
-    found = gigs.mine(auth.caller(), query.get("tag"))
-    return {"gigs": [views.gig_view(gig, owner=True) for gig in found]}
+    caller = auth.caller()
+    found, cursor = paging.page(
+        f"gigs:{caller.account_id}",
+        query,
+        lambda limit, after: gigs.mine(caller, query["tag"], limit, after),
+        lambda gig: (gig.created_at, gig.id),
+    )
+    return {"gigs": [views.gig_view(gig, owner=True) for gig in found], "next_cursor": cursor}
 
 
-@routes.route("/gigs/<gig_id>", key=None)
+@routes.route("/gigs/<gig_id>", key=auth.optional_caller)
 @routes.response(200, schemas.GigAnswer)
 def read(gig_id: str) -> dict[str, Any]:
     """One gig; notes and the webhook's URL for its owner only (G-02)."""
@@ -78,10 +85,17 @@ def invite(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
 
 
 @routes.route("/gigs/<gig_id>/invites")
+@routes.arguments(PageQuery, location="query")
 @routes.response(200, schemas.InviteList)
-def invites(gig_id: str) -> dict[str, Any]:
-    """The gig's invites that are not revoked."""
-    return {"invites": [views.invite_view(one) for one in gigs.invites(auth.caller(), gig_id)]}
+def invites(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """The gig's invites that are not revoked, oldest first."""
+    found, cursor = paging.page(
+        f"invites:{gig_id}",
+        query,
+        lambda limit, after: gigs.invites(auth.caller(), gig_id, limit, after),
+        lambda one: (one.created_at, one.token),
+    )
+    return {"invites": [views.invite_view(one) for one in found], "next_cursor": cursor}
 
 
 @routes.route("/gigs/<gig_id>/invites/<token>", methods=["DELETE"])
@@ -101,16 +115,23 @@ def join(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], int]:
     mailbox, made = mailboxes.join(auth.caller(), gig_id, body)
     answer: dict[str, Any] = {"mailbox": views.mailbox_view(mailbox, worker=True)}
     if made:
-        answer["webhook_secret"] = mailbox.webhook_secret
+        answer["webhook_secret"] = webhook_secrets.of(mailbox)
     return answer, 201 if made else 200
 
 
 @routes.route("/gigs/<gig_id>/mailboxes")
+@routes.arguments(PageQuery, location="query")
 @routes.response(200, schemas.MailboxList)
-def list_mailboxes(gig_id: str) -> dict[str, Any]:
-    """The gig's workers, for its owner."""
-    found = mailboxes.of_gig(auth.caller(), gig_id)
-    return {"mailboxes": [views.mailbox_view(one, worker=False) for one in found]}
+def list_mailboxes(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """The gig's workers for its owner, in the order in which they joined."""
+    found, cursor = paging.page(
+        f"mailboxes:{gig_id}",
+        query,
+        lambda limit, after: mailboxes.of_gig(auth.caller(), gig_id, limit, after),
+        lambda one: (one.joined_at, one.id),
+    )
+    shown = [views.mailbox_view(one, worker=False) for one in found]
+    return {"mailboxes": shown, "next_cursor": cursor}
 
 
 @routes.route("/gigs/<gig_id>/mailboxes/<mailbox_id>", methods=["PATCH"])
@@ -125,22 +146,34 @@ def update_mailbox(body: dict[str, Any], gig_id: str, mailbox_id: str) -> dict[s
 
 
 @routes.route("/mailboxes/mine")
+@routes.arguments(PageQuery, location="query")
 @routes.response(200, schemas.MailboxList)
-def my_mailboxes() -> dict[str, Any]:
-    """The caller's places, in every gig."""
-    found = mailboxes.mine(auth.caller())
-    return {"mailboxes": [views.mailbox_view(one, worker=True) for one in found]}
+def my_mailboxes(query: dict[str, Any]) -> dict[str, Any]:
+    """The caller's places in every gig, in the order in which he joined."""
+    caller = auth.caller()
+    found, cursor = paging.page(
+        f"mailboxes:{caller.account_id}",
+        query,
+        lambda limit, after: mailboxes.mine(caller, limit, after),
+        lambda one: (one.joined_at, one.id),
+    )
+    shown = [views.mailbox_view(one, worker=True) for one in found]
+    return {"mailboxes": shown, "next_cursor": cursor}
 
 
 @routes.route("/gigs/<gig_id>/events")
 @routes.arguments(schemas.EventsQuery, location="query")
 @routes.response(200, Events)
-def list_events(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
-    """What happened, after a position; a member sees what concerns him (H-15)."""
+@routes.alt_response(200, content_type=stream.CONTENT_TYPE, schema={"type": "string"})
+def list_events(query: dict[str, Any], gig_id: str) -> Any:
+    """What happened, after a position; a member sees what concerns him (H-15).
+
+    With `Accept: text/event-stream` it goes on for as long as the caller stays, and after a break
+    from his `Last-Event-ID`.
+    """
     caller = auth.caller()
+    if request.accept_mimetypes.best == stream.CONTENT_TYPE:
+        return stream.events(caller, gig_id, query["after"])
     found = gigs.history(caller, gig_id, query["after"], query["limit"])
-    rows = [
-        {**one.__data__, "subject": {"kind": one.subject_kind, "id": one.subject_id}}
-        for one in found
-    ]
+    rows = [views.event_view(one) for one in found]
     return {"events": rows, "next_after": found[-1].seq if found else query["after"]}

@@ -14,7 +14,7 @@ from engine.db import db
 from jobs.runtime import Runtime
 from web import auth, views
 from web.blueprint import Routes
-from web.schemas.accounts import Health, Me, Modes, Provision, Provisioned, Ready
+from web.schemas.accounts import Health, Modes, Provision, Provisioned, Ready
 
 routes = Routes("install", "The install itself, and accounts.")
 
@@ -86,10 +86,3 @@ def provision(body: dict[str, Any]) -> tuple[dict[str, Any], int]:
     if key is not None:
         answer["api_key"] = key
     return answer, 201 if created else 200
-
-
-@routes.route("/auth/me")
-@routes.response(200, Me)
-def me() -> Any:
-    """The account of the key."""
-    return accounts.get(auth.caller().account_id).__data__

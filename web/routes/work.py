@@ -7,11 +7,11 @@ from typing import Any
 from flask import request
 from webargs import core
 
-from engine import proofs, tasks
+from engine import proofs, tasks, topics
 from engine.errors import invalid
 from engine.proofs import HandIn, Verdict
 from engine.tasks import Submission
-from web import auth, paging, strict_json, views
+from web import auth, paging, strict_json, views, waiting
 from web.blueprint import Routes, body_of
 from web.paging import PageQuery
 from web.schemas import tasks as schemas
@@ -21,7 +21,9 @@ routes = Routes("work", "Tasks and proofs.")
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
 
 
-@routes.route("/inbound/webhook/<gig_id>", methods=["POST"], key=None, payload=True)
+@routes.route(
+    "/inbound/webhook/<gig_id>", methods=["POST"], key=None, payload=True, refuses=[403]
+)
 @routes.arguments(schemas.SubmitQuery, location="query")
 @routes.response(200, schemas.Submitted)
 def submit(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
@@ -47,11 +49,23 @@ def _payload() -> str:
 
 
 @routes.route("/gigs/<gig_id>/queue/poll", methods=["POST"])
+@routes.arguments(schemas.PollQuery, location="query")
 @routes.arguments(schemas.Poll)
 @routes.response(200, schemas.Polled)
-def poll(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
-    """Claim the next tasks; each goes to this worker alone (Q-05)."""
-    gig, mailbox, taken = tasks.poll(auth.caller(), gig_id, body["count"], body["mailbox_id"])
+def poll(query: dict[str, Any], body: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """Claim the next tasks, each for this worker alone; with `wait`, once there are any (Q-06)."""
+    topic = topics.queue(gig_id)
+    gig, mailbox, taken = tasks.poll(
+        auth.caller(),
+        gig_id,
+        body["count"],
+        body["mailbox_id"],
+        still_there=lambda: waiting.still_there(topic),
+    )
+    if not taken:
+        waiting.offer([topic], query["wait"])
+    if waiting.slot().resumed:
+        waiting.slot().exhausted = tasks.nothing_waits(gig)
     return {
         "tasks": [views.task_view(gig, task) for task in taken],
         "count": len(taken),
@@ -77,20 +91,20 @@ def decline(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
 @routes.response(200, schemas.QueueList)
 def queue(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     """What waits, in the queue's order. Reading claims nothing."""
-    limit, scope = query["limit"], f"queue:{gig_id}"
-    after = paging.position(scope, query["cursor"])
-    gig, rows, owner = tasks.queued(auth.caller(), gig_id, limit + 1, after)
+    found, cursor = paging.page(
+        f"queue:{gig_id}",
+        query,
+        lambda limit, after: tasks.queued(auth.caller(), gig_id, limit, after),
+        lambda one: (one.sort_key, one.task.number),
+    )
     shown = []
-    for task, _, declined in rows[:limit]:
-        view = views.task_view(gig, task, preview=True)
-        if owner:
-            view["declined_count"] = declined
-            view["external_id"] = task.external_id
+    for one in found:
+        view = views.task_view(one.gig, one.task, preview=True)
+        if one.for_owner:
+            view["declined_count"] = one.declined_count
+            view["external_id"] = one.task.external_id
         shown.append(view)
-    return {
-        "tasks": shown,
-        "next_cursor": paging.next_cursor(scope, rows, limit, lambda row: (row[1], row[0].number)),
-    }
+    return {"tasks": shown, "next_cursor": cursor}
 
 
 @routes.route("/gigs/<gig_id>/tasks/<task_id>")
@@ -126,15 +140,14 @@ def hand_in(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
 @routes.response(200, schemas.ProofList)
 def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     """The gig's proofs for its owner, his own for a worker; oldest first."""
-    limit, scope = query["limit"], f"proofs:{gig_id}"
-    after = paging.position(scope, query["cursor"])
-    rows = proofs.listed(auth.caller(), gig_id, limit + 1, after, query)
-    return {
-        "proofs": [views.proof_view(proof, seen_as) for proof, seen_as in rows[:limit]],
-        "next_cursor": paging.next_cursor(
-            scope, rows, limit, lambda row: (row[0].submitted_at, row[0].id)
-        ),
-    }
+    found, cursor = paging.page(
+        f"proofs:{gig_id}",
+        query,
+        lambda limit, after: proofs.listed(auth.caller(), gig_id, limit, after, query),
+        lambda row: (row[0].submitted_at, row[0].id),
+    )
+    shown = [views.proof_view(proof, seen_as) for proof, seen_as in found]
+    return {"proofs": shown, "next_cursor": cursor}
 
 
 @routes.route("/gigs/<gig_id>/proofs/<proof_id>")

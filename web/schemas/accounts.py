@@ -25,12 +25,18 @@ class Me(Schema):
     created_at = Time(required=True)
 
 
+class ChainView(Schema):
+    chain_id = fields.Integer(required=True)
+    chain_name = fields.String(required=True)
+    is_testnet = fields.Boolean(required=True)
+
+
 class Health(Schema):
     status = fields.String(required=True)
     stage = fields.String(required=True)
     timestamp = Time(required=True)
     version = fields.String(required=True)
-    chain = Raw(required=True, allow_none=True)
+    chain = fields.Nested(ChainView, required=True, allow_none=True)
     treasury_address = fields.String(required=True, allow_none=True)
     usdc_address = fields.String(required=True, allow_none=True)
 
@@ -45,8 +51,16 @@ class CommandState(Schema):
     kind = fields.String(required=True)
     status = fields.String(required=True)
     attempts = fields.Integer(required=True)
-    result = Raw(required=True, allow_none=True)
-    error = Raw(required=True, allow_none=True)
+    result = Raw(
+        required=True,
+        allow_none=True,
+        metadata={"type": "object", "description": "What its route would answer."},
+    )
+    error = Raw(
+        required=True,
+        allow_none=True,
+        metadata={"type": "object", "description": "The refusal, as of any route."},
+    )
     created_at = Time(required=True)
     finished_at = Time(required=True, allow_none=True)
 
@@ -58,8 +72,29 @@ class Accepted(Schema):
     status_url = fields.String(required=True)
 
 
+class ModeView(Schema):
+    """A mode. `refuses` maps an operation to the sentence that says what to do instead."""
+
+    name = fields.String(required=True)
+    title = fields.String(required=True)
+    description = fields.String(required=True)
+    settings = fields.Dict(
+        keys=fields.String(),
+        values=fields.Dict(),
+        required=True,
+        metadata={"description": "The gig's fields that it understands, a JSON schema of each."},
+    )
+    query = fields.List(fields.String(), required=True)
+    refuses = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
+
+
 class Modes(Schema):
-    modes = fields.List(fields.Dict(), required=True)
+    modes = fields.List(fields.Nested(ModeView), required=True)
+
+
+class Subject(Schema):
+    kind = fields.String(required=True)
+    id = fields.String(required=True)
 
 
 class EventRow(Schema):
@@ -68,8 +103,8 @@ class EventRow(Schema):
     type = fields.String(required=True)
     at = Time(required=True)
     actor = fields.String(required=True)
-    subject = fields.Dict(required=True)
-    data = Raw(required=True)
+    subject = fields.Nested(Subject, required=True)
+    data = Raw(required=True, metadata={"type": "object"})
 
 
 class Events(Schema):

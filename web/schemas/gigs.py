@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 
 from engine.gigs import MANUAL_REVIEW
 from web.fields import Flag, Money, Time, Whole, WholeText, one_of, tags, text, web_url
-from web.paging import PageQuery
+from web.paging import Page, PageQuery
 from web.strict_json import MAX_INTEGER
 
 MAX_SECONDS = 10 * 365 * 86_400
@@ -26,6 +26,7 @@ class GigFields(Schema):
     location = text(200)
     icon_url = text(2048)
     proof_webhook_url = web_url(allow_none=True)
+    join_webhook_url = web_url(allow_none=True)
 
 
 class GigCreate(GigFields):
@@ -60,12 +61,12 @@ class GigAnswer(Schema):
     gig = fields.Nested(GigView, required=True)
 
 
-class GigList(Schema):
+class GigList(Page):
     gigs = fields.List(fields.Nested(GigView), required=True)
 
 
-class MineQuery(Schema):
-    tag = text(256)
+class MineQuery(PageQuery):
+    tag = text(256, load_default=None)
 
 
 class InviteCreate(Schema):
@@ -88,7 +89,7 @@ class InviteAnswer(Schema):
     invite = fields.Nested(InviteView, required=True)
 
 
-class InviteList(Schema):
+class InviteList(Page):
     invites = fields.List(fields.Nested(InviteView), required=True)
 
 
@@ -101,6 +102,7 @@ class Join(Schema):
     email = text(255, 3)
     invite = text(100, 1)
     wallet_address = fields.String()
+    webhook = web_url(allow_none=True)
     events_webhook_url = web_url(allow_none=True)
     notes = text(5_000)
     tags = tags()
@@ -112,6 +114,7 @@ class MailboxPatch(Schema):
     notes = text(5_000)
     tags = tags()
     wallet_address = fields.String()
+    webhook = web_url(allow_none=True)
     events_webhook_url = web_url(allow_none=True)
 
 
@@ -127,6 +130,7 @@ class MailboxView(Schema):
     wallet_address = fields.String(required=True)
     notes = fields.String(required=True)
     tags = fields.List(fields.String())
+    webhook = fields.String(allow_none=True)
     events_webhook_url = fields.String(allow_none=True)
     joined_at = Time(required=True)
 
@@ -140,7 +144,7 @@ class MailboxAnswer(Schema):
     mailbox = fields.Nested(MailboxView, required=True)
 
 
-class MailboxList(Schema):
+class MailboxList(Page):
     mailboxes = fields.List(fields.Nested(MailboxView), required=True)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from web.fields import Flag, Money, Raw, Time, text
+from web.paging import Page
 
 
 class WalletCreate(Schema):
@@ -23,7 +24,7 @@ class WalletAnswer(Schema):
     wallet = fields.Nested(WalletView, required=True)
 
 
-class WalletList(Schema):
+class WalletList(Page):
     wallets = fields.List(fields.Nested(WalletView), required=True)
 
 
@@ -42,7 +43,7 @@ class Deposit(Schema):
 
 class Deposited(Schema):
     tx_hash = fields.String(required=True)
-    available_funds = Raw(required=True)
+    available_funds = Raw(required=True, metadata={"type": "number", "format": "decimal"})
 
 
 class Nothing(Schema):
@@ -67,16 +68,20 @@ class RollupView(Schema):
     paid_at = Time(required=True, allow_none=True)
 
 
+class Skipped(Schema):
+    mailbox_id = fields.String(required=True)
+    amount = Raw(required=True, metadata={"type": "number", "format": "decimal"})
+
+
 class Settled(Schema):
     rollups = fields.List(fields.Nested(RollupView), required=True)
     available_funds = Money(attribute="available_units", required=True)
     retried_stuck = fields.Integer(required=True)
-    skipped_below_minimum = Raw(required=True)
+    skipped_below_minimum = fields.List(fields.Nested(Skipped), required=True)
 
 
-class RollupList(Schema):
+class RollupList(Page):
     rollups = fields.List(fields.Nested(RollupView), required=True)
-    next_cursor = fields.String(required=True, allow_none=True)
 
 
 class ClockAdvance(Schema):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
+from web.fields import Raw
+
 
 class Problem(Schema):
     """RFC 9457, with `error` and `reason` beside it."""
@@ -14,4 +16,20 @@ class Problem(Schema):
     title = fields.String(required=True)
     status = fields.Integer(required=True)
     detail = fields.String(required=True)
-    errors = fields.Dict(keys=fields.String(), values=fields.String())
+    errors = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        metadata={"description": "Every bad field by its name, and what is wrong with it."},
+    )
+    # Members of one reason or another.
+    retry_after = fields.Integer(metadata={"description": "Seconds."})
+    limit = fields.String(metadata={"description": "The limit that is used up."})
+    status_now = fields.String(metadata={"description": "The state that stands in the way."})
+    message_id = fields.String(metadata={"description": "The task that it is about."})
+    max_bytes = fields.Integer()
+    max_chars = fields.Integer()
+    received_chars = fields.Integer()
+    available_funds = Raw(metadata={"type": "number", "format": "decimal"})
+    needed = Raw(metadata={"type": "number", "format": "decimal"})
+    short = fields.List(fields.String(), metadata={"description": "What the wallet lacks."})
+    rollup_id = fields.String()

@@ -20,7 +20,7 @@ from web.fields import (
     tags,
     text,
 )
-from web.paging import PageQuery
+from web.paging import Page, PageQuery
 
 MAX_EVIDENCE = 1000
 MAX_EVIDENCE_CHARACTERS = 8000
@@ -63,6 +63,10 @@ class Submitted(Schema):
     priority = fields.Integer()
 
 
+class PollQuery(Schema):
+    wait = WholeText(0, 60, load_default=0, metadata={"description": "Seconds to wait for work."})
+
+
 class Poll(Schema):
     count = Whole(1, 20, load_default=2)
     mailbox_id = fields.String(load_default=None)
@@ -102,17 +106,16 @@ class Polled(Schema):
     mailbox_id = fields.String(required=True)
     scan_exhausted = fields.Boolean(required=True)
     filter_applied = fields.Boolean(required=True)
-    rate_limit = Raw(required=True, allow_none=True)
-    open_tasks = Raw(required=True, allow_none=True)
+    rate_limit = Raw(required=True, allow_none=True, metadata={"type": "object"})
+    open_tasks = Raw(required=True, allow_none=True, metadata={"type": "object"})
 
 
 class TaskAnswer(Schema):
     task = fields.Nested(TaskView, required=True)
 
 
-class QueueList(Schema):
+class QueueList(Page):
     tasks = fields.List(fields.Nested(TaskView), required=True)
-    next_cursor = fields.String(required=True, allow_none=True)
 
 
 class ProofSubmit(Schema):
@@ -158,9 +161,8 @@ class ProofsQuery(PageQuery):
     task = fields.String(load_default=None)
 
 
-class ProofList(Schema):
+class ProofList(Page):
     proofs = fields.List(fields.Nested(ProofView), required=True)
-    next_cursor = fields.String(required=True, allow_none=True)
 
 
 class Review(Schema):

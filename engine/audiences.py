@@ -1,0 +1,71 @@
+"""Who hears of an event: the endpoints it goes to, and the delivery rows that follow (W-01)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import simplejson
+
+from engine import wake
+from engine.db import db
+from engine.ids import new_id
+from engine.models.delivery import Delivery, Endpoint
+from engine.models.event import Event
+from engine.rules import times
+
+# Kinds of endpoint: one URL field of a gig or of a mailbox each.
+GIG_PROOFS = "gig.proofs"
+GIG_JOINS = "gig.joins"
+MAILBOX_TASKS = "mailbox.tasks"
+MAILBOX_EVENTS = "mailbox.events"
+
+# The kind of endpoint, and the member of the event that says whose.
+AUDIENCES: dict[str, tuple[tuple[str, str], ...]] = {
+    "proof.submitted": ((GIG_PROOFS, "gig_id"),),
+    "mailbox.joined": ((GIG_JOINS, "gig_id"),),
+    "task.assigned": ((MAILBOX_TASKS, "mailbox_id"),),
+    "task.pushed": ((MAILBOX_TASKS, "mailbox_id"),),
+    "proof.approved": ((MAILBOX_EVENTS, "mailbox_id"),),
+    "proof.rejected": ((MAILBOX_EVENTS, "mailbox_id"),),
+    "payout.paid": ((MAILBOX_EVENTS, "mailbox_id"),),
+}
+
+
+def follow_from(event: Event) -> None:
+    """Write the deliveries of an event, in its own transaction (W-02)."""
+    for kind, owner in AUDIENCES.get(event.type, ()):
+        endpoint = Endpoint.get_or_none(
+            Endpoint.kind == kind, Endpoint.owner_id == getattr(event, owner)
+        )
+        if endpoint is not None and endpoint.status != "active":
+            # Somebody may be enabling it just now: whoever comes second sees the other's work.
+            endpoint = db.lock(Endpoint.select().where(Endpoint.id == endpoint.id))[0]
+        if endpoint is None or endpoint.url is None:
+            continue
+        waiting = endpoint.status == "active"
+        delivery = Delivery.create(
+            id=new_id("DLV"),
+            endpoint_id=endpoint.id,
+            account_id=endpoint.account_id,
+            event=event.type,
+            # A disabled endpoint's events are kept for when it is enabled again.
+            status="pending" if waiting else "paused",
+            body=body_of(event),
+            attempts=0,
+            tries_before=0,
+            next_attempt_at=event.at if waiting else None,
+            created_at=event.at,
+        )
+        if waiting:
+            db.after_commit(partial(wake.ring, "delivery", delivery.id))
+
+
+def body_of(event: Event) -> str:
+    """The JSON that is sent: `event, sent_at, gig_id` and the event's own fields (W-08)."""
+    members = {
+        "event": event.type,
+        "sent_at": times.iso_ms(event.at),
+        "gig_id": event.gig_id,
+        **event.data,
+    }
+    return simplejson.dumps(members, ensure_ascii=False, use_decimal=True)

@@ -1,0 +1,217 @@
+"""Every list, walked to its end while rows are added (H-06)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from engine import rows
+from engine.db import db
+from engine.ids import new_id, new_token
+from engine.models.account import ApiKey
+from engine.models.command import Command
+from engine.models.delivery import Delivery, Endpoint
+from engine.models.gig import Gig, Invite
+from engine.models.mailbox import Mailbox
+from engine.models.proof import Proof
+from engine.models.rollup import Rollup
+from engine.models.task import QueueEntry, Task
+from engine.models.wallet import Wallet
+from tests.contract.scene import Scene, all_hold, routes
+from tests.world import Person, World
+from web.paging import PageQuery
+
+MANY, PAGE = 250, 7
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list: its path and name, who reads it, and how one more row of the same instant is made."""
+
+    path: str
+    name: str
+    reader: Person
+    add: Callable[[], Any]
+    row_id: str = "id"
+
+    def url(self, query: str) -> str:
+        return f"{self.path}{'&' if '?' in self.path else '?'}{query}"
+
+
+def copy_of(row: Any, **other: Any) -> dict[str, Any]:
+    """A row's values, other than which row it is: the instant of its making is the same."""
+    return {**row.__data__, **other}
+
+
+def lists(scene: Scene) -> dict[str, Listed]:
+    gig, owner, worker = scene.gig, scene.owner, scene.worker
+    stranger, numbers = scene.stranger, itertools.count(10)
+    stranger.post("/gigs", {"title": "A gig", "tags": ["wanted"]})
+    stranger.post("/wallets")
+    with db.reading():
+        mailbox = Mailbox.get(Mailbox.id == scene.ids["mailbox_id"])
+        proof = Proof.get(Proof.id == scene.ids["proof_id"])
+        task = Task.get(Task.id == scene.ids["task_id"])
+        entry = QueueEntry.get(QueueEntry.task_number == task.number)
+        key = ApiKey.get(ApiKey.account_id == stranger.id)
+        mine = Gig.get(Gig.owner_id == stranger.id)
+        wallet = Wallet.get(Wallet.account_id == stranger.id)
+        invite = Invite.get(Invite.token == gig.invite)
+        command = Command.select().first()
+
+    def add_endpoint() -> None:
+        values = {"id": new_id("WHE"), "kind": "test", "owner_id": new_token(), "url": "http://x"}
+        values |= {"account_id": stranger.id, "status": "active", "enabled_at": 1, "created_at": 1}
+        rows.insert(Endpoint, values)
+
+    def add_delivery() -> None:
+        if not Endpoint.select().exists():
+            add_endpoint()
+        endpoint = Endpoint.select().first()
+        values = {"id": new_id("DLV"), "endpoint_id": endpoint.id, "account_id": stranger.id}
+        values |= {"event": "test", "status": "delivered", "body": "{}", "attempts": 0}
+        rows.insert(Delivery, {**values, "tries_before": 0, "created_at": 1})
+
+    def add_rollup() -> None:
+        values = {"id": new_id("ROLLUP"), "gig_id": gig.id, "mailbox_id": mailbox.id}
+        values |= {"command_id": command.id, "status": "paid", "wallet_address": "0x"}
+        values |= {"gross_units": 1, "fee_units": 0, "fee_bps": 0, "created_at": 1}
+        rows.insert(Rollup, {**values, "payout_key": new_token()})
+
+    def add_task() -> None:
+        values = copy_of(task, id=new_id("TASK"))
+        del values["number"]
+        ((number,),) = rows.insert(Task, values, tail="RETURNING number")
+        rows.insert(QueueEntry, copy_of(entry, task_number=number))
+
+    def add_proof() -> None:
+        rows.insert(Proof, copy_of(proof, id=new_id("PROOF"), status="rejected"))
+
+    def add_mailbox() -> None:
+        rows.insert(Mailbox, copy_of(mailbox, id=new_id("MBX"), ordinal=next(numbers)))
+
+    def add_gig() -> None:
+        rows.insert(Gig, copy_of(mine, id=new_id("GIG")))
+        # Not asked for: a filter holds before pages are cut.
+        rows.insert(Gig, copy_of(mine, id=new_id("GIG"), tags=["un", "wanted, "]))
+
+    def add_key() -> None:
+        rows.insert(ApiKey, copy_of(key, id=new_id("KEY"), hash=new_token()))
+
+    return {
+        "gigs.mine": Listed("/gigs/mine?tag=wanted", "gigs", stranger, add_gig),
+        "gigs.my_mailboxes": Listed("/mailboxes/mine", "mailboxes", worker, add_mailbox),
+        "gigs.list_mailboxes": Listed(f"{gig.path}/mailboxes", "mailboxes", owner, add_mailbox),
+        "gigs.invites": Listed(
+            f"{gig.path}/invites",
+            "invites",
+            owner,
+            lambda: rows.insert(Invite, copy_of(invite, token=new_token())),
+            "token",
+        ),
+        "access.list_keys": Listed("/auth/keys", "keys", stranger, add_key),
+        "funds.list_wallets": Listed(
+            "/wallets",
+            "wallets",
+            stranger,
+            lambda: rows.insert(Wallet, copy_of(wallet, id=new_id("WALLET"))),
+        ),
+        "funds.list_rollups": Listed(f"{gig.path}/rollups", "rollups", owner, add_rollup),
+        "deliveries.list_deliveries": Listed("/deliveries", "deliveries", stranger, add_delivery),
+        "deliveries.list_endpoints": Listed(
+            "/deliveries/endpoints", "endpoints", stranger, add_endpoint
+        ),
+        "work.queue": Listed(f"{gig.path}/queue", "tasks", owner, add_task),
+        "work.list_proofs": Listed(f"{gig.path}/proofs", "proofs", owner, add_proof),
+    }
+
+
+NAMES = (
+    "gigs.mine",
+    "gigs.my_mailboxes",
+    "gigs.list_mailboxes",
+    "gigs.invites",
+    "access.list_keys",
+    "funds.list_wallets",
+    "funds.list_rollups",
+    "deliveries.list_deliveries",
+    "deliveries.list_endpoints",
+    "work.queue",
+    "work.list_proofs",
+)
+
+
+def ids_at_once(one: Listed) -> set[str]:
+    """Every id that is there now, by pages of the largest size."""
+    return set(walk(one, 200, lambda _: None))
+
+
+def walk(one: Listed, size: int, between: Callable[[int], Any]) -> list[str]:
+    found: list[str] = []
+    cursor, number = "", 0
+    while cursor is not None:
+        page = one.reader.get(one.url(f"limit={size}{f'&cursor={cursor}' if cursor else ''}"))
+        assert len(page[one.name]) == size or page["next_cursor"] is None, "short only at the end"
+        found += [row[one.row_id] for row in page[one.name]]
+        cursor = page["next_cursor"]
+        between(number)
+        number += 1
+    return found
+
+
+@pytest.mark.rule("H-06")
+@pytest.mark.case("F12")
+@pytest.mark.parametrize("name", NAMES)
+def test_250_rows_of_one_instant_are_each_listed_once_while_others_are_added(
+    world: World, name: str
+) -> None:
+    one = lists(Scene.of(world))[name]
+    db.write(lambda: [one.add() for _ in range(MANY)])
+    wanted = ids_at_once(one)
+    assert len(wanted) >= MANY
+
+    found = walk(one, PAGE, lambda number: number < 20 and db.write(one.add))
+
+    assert len(found) == len(set(found)), "no row twice"
+    assert wanted <= set(found), "no row left out"
+
+
+@pytest.mark.rule("H-06")
+def test_every_list_pages_and_stands_in_this_table(world: World) -> None:
+    paged = {route.endpoint for route in routes(world.app) if isinstance(route.query, PageQuery)}
+    assert paged == set(NAMES) == set(lists(Scene.of(world)))
+
+
+@pytest.mark.rule("H-06")
+def test_a_cursor_of_another_list_or_another_reader_or_a_changed_one_is_refused(
+    world: World,
+) -> None:
+    scene = Scene.of(world)
+    found = lists(scene)
+    db.write(lambda: [one.add() for one in found.values() for _ in range(2)])
+    cursors = {}
+    for name, one in found.items():
+        cursors[name] = one.reader.get(one.url("limit=1"))["next_cursor"]
+        assert cursors[name], name
+
+    def refused(pair: tuple[str, str]) -> None:
+        name, cursor = pair
+        one = found[name]
+        told = one.reader.call("GET", one.url(f"cursor={cursor}")).refused(400)
+        assert list(told["errors"]) == ["cursor"]
+
+    foreign = [(name, cursors[other]) for name in found for other in found if other != name]
+    changed = [(name, cursor[:-1]) for name, cursor in cursors.items()]
+    changed += [(name, cursor.swapcase()) for name, cursor in cursors.items()]
+    all_hold([*foreign, *changed], refused)
+
+    # An account's own list is not another account's, whatever the path.
+    own = ("/wallets", "/auth/keys", "/mailboxes/mine", "/gigs/mine", "/deliveries")
+    for path in own:
+        for cursor in cursors.values():
+            told = scene.other.call("GET", f"{path}?cursor={cursor}").refused(400)
+            assert list(told["errors"]) == ["cursor"]

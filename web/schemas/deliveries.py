@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from marshmallow import Schema, fields
+
+from engine.secret_rotation import GRACE_SECONDS, MOST_GRACE_SECONDS
+from web.fields import Instant, Time, Whole, one_of, text
+from web.paging import Page, PageQuery
+
+STATUSES = ("pending", "delivering", "delivered", "failed", "paused")
+
+
+class Rotate(Schema):
+    grace_seconds = Whole(
+        0,
+        MOST_GRACE_SECONDS,
+        load_default=GRACE_SECONDS,
+        metadata={"description": "How long the old secret signs beside the new one."},
+    )
+
+
+class Rotated(Schema):
+    webhook_secret = fields.String(
+        required=True, metadata={"description": "The new secret; shown this once."}
+    )
+
+
+class DeliveriesQuery(PageQuery):
+    endpoint = text(100, load_default=None)
+    status = one_of(*STATUSES, load_default=None)
+
+
+class AttemptView(Schema):
+    """One try. `status_code` is null when no answer came; `error` is null when it was taken."""
+
+    at = Time(required=True)
+    status_code = fields.Integer(required=True, allow_none=True)
+    error = fields.String(required=True, allow_none=True)
+    latency_ms = fields.Integer(required=True)
+    response_excerpt = fields.String(required=True)
+
+
+class DeliveryView(Schema):
+    """One event to one endpoint. `id` is the `webhook-id` of every try."""
+
+    id = fields.String(required=True)
+    event = fields.String(required=True)
+    endpoint_id = fields.String(required=True)
+    endpoint_kind = fields.String(required=True)
+    status = one_of(*STATUSES, required=True)
+    attempts = fields.List(fields.Nested(AttemptView), required=True)
+    next_attempt_at = Time(required=True, allow_none=True)
+
+
+class DeliveryList(Page):
+    deliveries = fields.List(fields.Nested(DeliveryView), required=True)
+
+
+class DeliveryAnswer(Schema):
+    delivery = fields.Nested(DeliveryView, required=True)
+
+
+class Replay(Schema):
+    endpoint_id = text(100, 1, required=True)
+    since = Instant(
+        required=True,
+        metadata={"description": "Failed deliveries whose last try was then or later."},
+    )
+
+
+class Replayed(Schema):
+    replayed = fields.Integer(required=True)
+
+
+class EndpointView(Schema):
+    """A URL that the caller registered: a gig's (`gig.proofs`, `gig.joins`) or a mailbox's
+    (`mailbox.tasks`, `mailbox.events`)."""
+
+    id = fields.String(required=True)
+    kind = fields.String(required=True)
+    owner_id = fields.String(required=True, metadata={"description": "The gig or the mailbox."})
+    url = fields.String(
+        required=True, allow_none=True, metadata={"description": "Null once it was removed."}
+    )
+    status = one_of("active", "disabled", required=True)
+    disabled_at = Time(required=True, allow_none=True)
+    reason = one_of(
+        "removed",
+        "gone",
+        "failing",
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "Why it is disabled: its URL was removed; it answered 410; or one "
+            "delivery failed ten times and nothing else was taken meanwhile."
+        },
+    )
+    waiting = fields.Integer(
+        required=True, metadata={"description": "Deliveries neither delivered nor failed."}
+    )
+
+
+class EndpointAnswer(Schema):
+    endpoint = fields.Nested(EndpointView, required=True)
+
+
+class EndpointList(Page):
+    endpoints = fields.List(fields.Nested(EndpointView), required=True)
