@@ -17,8 +17,10 @@ from engine.operations import Caller
 KEY_PREFIX = "mk_"
 KEY_CHARACTERS = 32
 SCOPES = frozenset({"all", "tasks:read", "tasks:update"})
-# Not a validator of mail addresses: enough to refuse what cannot be one, header breaks included.
-_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]{1,190}")
+# Not a validator of mail addresses: enough to refuse what cannot be one, or could be read as two or
+# as part of a header.
+_PART = r"[^@\s\x00-\x1f\x7f,;:<>()\[\]\\\"]"
+_EMAIL = re.compile(rf"{_PART}{{1,64}}@{_PART}{{1,190}}")
 
 
 _HOLDER = """
@@ -51,6 +53,8 @@ def provision(email: str, *, new_key: bool = False) -> tuple[Account, bool, str 
             created_at=clock.now(),
         ).on_conflict_ignore().execute()
         account = Account.get(Account.email == address)
+        if account.status != "active":
+            raise Refused("account_inactive", "This account was deactivated. Ask the operator.")
         # Account and first key commit together, so one without a key was made here and now.
         created = not _has_keys(account.id)
         key = _add_key(account.id, "first key") if created or new_key else None
@@ -69,7 +73,7 @@ def _add_key(
     scopes: list[str] | None = None,
     expires_at: int | None = None,
 ) -> str:
-    return _make_key(account_id, label, scopes or ["all"], expires_at)[1]
+    return _make_key(account_id, label, ["all"] if scopes is None else scopes, expires_at)[1]
 
 
 def _make_key(

@@ -42,7 +42,7 @@ class Used:
 
 
 def hit(limit: Limit, subject: str) -> Used:
-    """Count one use by a subject; 429 `rate_limited` once the window is used up."""
+    """Count one use by a subject; `check` says whether it was one too many."""
 
     def write() -> Used:
         now = clock.now()
@@ -50,30 +50,19 @@ def hit(limit: Limit, subject: str) -> Used:
         (row,) = db.rows(_HIT, (f"{limit.name}:{subject}", until, now, now))
         return Used(limit, int(row[0]), max(1, (int(row[1]) - now + 999) // clock.SECOND))
 
-    used = db.write(write)
-    if used.count > limit.most:
-        refuse(used)
-    return used
+    return db.write(write)
 
 
-def peek(limit: Limit, subject: str) -> Used:
-    """Where the limit stands, without counting."""
-    with db.reading():
-        now = clock.now()
-        row = Counter.get_or_none(Counter.key == f"{limit.name}:{subject}", Counter.until > now)
-        if row is None:
-            return Used(limit, 0, limit.seconds)
-        return Used(limit, row.count, max(1, (row.until - now + 999) // clock.SECOND))
-
-
-def refuse(used: Used) -> None:
-    raise Refused(
-        "rate_limited",
-        f"That is more than {used.limit.most} in {used.limit.seconds} s. "
-        f"Try again in {used.reset_seconds} s.",
-        retry_after=used.reset_seconds,
-        limit=used.limit.name,
-    )
+def check(used: Used) -> None:
+    """429 `rate_limited` once the window is used up."""
+    if used.count > used.limit.most:
+        raise Refused(
+            "rate_limited",
+            f"That is more than {used.limit.most} in {used.limit.seconds} s. "
+            f"Try again in {used.reset_seconds} s.",
+            retry_after=used.reset_seconds,
+            limit=used.limit.name,
+        )
 
 
 def forget_old() -> None:

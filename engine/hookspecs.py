@@ -48,5 +48,10 @@ def declined(gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:  # type: 
 
 
 @spec(firstresult=True)
+def released(gig: GigFacts, task: TaskFacts) -> Plan:  # type: ignore[empty-body]
+    """A held task is taken from its holder `task.mailbox_id`, who may have it again. Where to?"""
+
+
+@spec(firstresult=True)
 def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:  # type: ignore[empty-body]
     """A proof was rejected; `task.mailbox_id` handed it in. Does the task go back, and where?"""

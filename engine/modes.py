@@ -46,6 +46,9 @@ class Mode:
     def declined(self, gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:
         return cast(Plan, self._hook.declined(gig=gig, task=task, mailbox_id=mailbox_id))
 
+    def released(self, gig: GigFacts, task: TaskFacts) -> Plan:
+        return cast(Plan, self._hook.released(gig=gig, task=task))
+
     def rejected(self, gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
         return cast(Plan, self._hook.rejected(gig=gig, task=task, requeue=requeue))
 

@@ -54,6 +54,7 @@ def send(email: str) -> None:
                     "subject": "Your Muster code",
                     # A code is a secret while it lives.
                     "encrypted_body": install.current().keyring.encrypt(letter),
+                    "until": sets["expires_at"],
                 },
                 account_id=None,
                 gig_id=None,
@@ -98,6 +99,13 @@ def verify(email: str, code: str) -> tuple[Account, str]:
         )
     account, _, key = accounts.provision(address, new_key=True)
     return account, str(key)
+
+
+def forget_old() -> None:
+    """Drop codes that are over; rung by the scheduler."""
+    db.write(
+        lambda: OneTimePassword.delete().where(OneTimePassword.expires_at <= clock.now()).execute()
+    )
 
 
 def _hash(address: str, code: str) -> str:

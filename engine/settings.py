@@ -25,6 +25,7 @@ _HTTP = validate.Regexp(r"^(https?://\S+)?$", error="it must begin with http:// 
 _CRON = validate.Regexp(
     r"^[-*/,0-9]+( [-*/,0-9a-zA-Z]+){4}$", error="five cron fields, such as 0 3 * * *"
 )
+_MAIL = validate.Regexp(r"^[!-~]+@[!-~]+\Z", error="give an address like muster@example.com")
 _HEADER = validate.Regexp(r"^[A-Za-z0-9-]{1,40}$", error="letters, digits and hyphens")
 
 
@@ -141,7 +142,7 @@ class Settings:
         validate.Regexp(r"^(smtps?://\S+)?$", error="it must begin with smtp:// or smtps://"),
         secret=True,
     )
-    MAIL_FROM: str = setting("muster@localhost", "Who mail comes from.")
+    MAIL_FROM: str = setting("muster@localhost", "The address that mail comes from.", _MAIL)
     LOG_LEVEL: str = setting(
         "info",
         "debug, info, warning or error.",

@@ -13,6 +13,10 @@ GIG: Moves = {
     ("closed", "reopen"): "active",
 }
 
+ACCOUNT: Moves = {
+    ("active", "deactivate"): "inactive",
+}
+
 MAILBOX: Moves = {
     ("pending_approval", "activate"): "active",
     ("inactive", "activate"): "active",
@@ -93,6 +97,7 @@ CHAIN_TRANSACTION: Moves = {
 }
 
 TABLES: dict[str, Moves] = {
+    "account": ACCOUNT,
     "gig": GIG,
     "mailbox": MAILBOX,
     "task": TASK,

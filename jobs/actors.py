@@ -10,7 +10,8 @@ from typing import Any
 import dramatiq
 import structlog
 
-from engine import commands, proofs, reconcile, settlement
+from engine import commands, counters, idempotency, passwords, proofs, reconcile, settlement
+from jobs import mail
 
 # Longer than a message ordinarily waits in a busy broker; see commands.sweep.
 RESEND_SECONDS = 30
@@ -47,6 +48,13 @@ def read_chain() -> None:
             _reading_chain.release()
 
 
+def forget() -> None:
+    """Housekeeping: rows that are over."""
+    counters.forget_old()
+    idempotency.forget_old()
+    passwords.forget_old()
+
+
 def follow() -> None:
     read_chain()
     commands.sweep(RESEND_SECONDS)
@@ -59,6 +67,7 @@ JOBS: dict[str, Callable[[], None]] = {
     "settle": settle,
     "reconcile": read_chain,
     "follow": follow,
+    "forget": forget,
 }
 
 
@@ -77,6 +86,8 @@ def declare(
 
     `alive` is called with every bell that is heard: it shows that bells reach a worker.
     """
+    # The engine's commands are known by themselves; sending mail is not the engine's to do.
+    commands.handler(passwords.MAIL)(mail.step)
 
     def run_command(command_id: str) -> None:
         _guarded("command", command_id, lambda: commands.run(command_id))

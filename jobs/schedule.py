@@ -20,6 +20,7 @@ from engine.settings import Settings
 LEASE = "scheduler"
 LEASE_SECONDS = 5
 TICK_SECONDS = 1
+FORGET_SECONDS = 3600
 
 log = structlog.get_logger()
 
@@ -32,6 +33,7 @@ class Scheduler:
             "sweep": settings.SWEEP_SECONDS,
             "review": settings.REVIEW_SECONDS,
             "reconcile": settings.RECONCILE_SECONDS,
+            "forget": FORGET_SECONDS,
         }
         self._follow_seconds = settings.FOLLOW_SECONDS
         self._settlement = CronTrigger.from_crontab(settings.SETTLEMENT_CRON, timezone=UTC)

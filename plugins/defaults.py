@@ -35,5 +35,10 @@ def declined(gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:
 
 
 @impl
+def released(gig: GigFacts, task: TaskFacts) -> Plan:
+    return (MoveTask("release"),)
+
+
+@impl
 def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
     return (MoveTask("reject"),)

@@ -47,6 +47,12 @@ def declined(gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:
 
 
 @impl
+def released(gig: GigFacts, task: TaskFacts) -> Plan:
+    """Back into its old place, for everybody (F04)."""
+    return (MoveTask("release"), Enqueue())
+
+
+@impl
 def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
     """Back into its old place, for anybody but the one whose proof was rejected (R-04)."""
     if not requeue or task.mailbox_id is None:

@@ -41,7 +41,17 @@ def require_key() -> Caller:
 
 
 def caller() -> Caller:
-    found = require_key()
+    """The caller, whose key may do all."""
+    return _all_scopes(require_key())
+
+
+def caller_if_any() -> Caller | None:
+    """The caller if he names a key, which must then be one that may do all."""
+    found = optional_caller()
+    return None if found is None else _all_scopes(found)
+
+
+def _all_scopes(found: Caller) -> Caller:
     if "all" not in found.scopes:
         raise Refused("not_permitted", "This key's scopes do not reach this route.")
     return found

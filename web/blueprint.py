@@ -148,7 +148,7 @@ class Routes(Blueprint):  # type: ignore[misc]
         self,
         rule: str,
         *,
-        key: Callable[[], Any] | None = auth.require_key,
+        key: Callable[[], Any] | None = auth.caller,
         payload: bool = False,
         refuses: Iterable[int] = (),
         **options: Any,

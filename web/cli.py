@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from engine import accounts, audit, install, migrate, settings
+from engine import accounts, audit, departures, install, migrate, settings
 from engine.chain.errors import ChainUnavailable
 from engine.errors import Refused, SettingsError
 from engine.rules import money
@@ -227,3 +227,22 @@ def create_account(email: str, data_dir: Path | None, as_json: bool) -> None:
         account, created, key = accounts.provision(email, new_key=True)
     told = {"user_id": account.id, "email": account.email, "created": created, "api_key": key}
     click.echo(json.dumps(told) if as_json else key)
+
+
+@accounts_group.command("deactivate")
+@click.argument("email")
+@data_dir_option
+@json_option
+@sentences
+def deactivate_account(email: str, data_dir: Path | None, as_json: bool) -> None:
+    """Revoke an account's keys and give back the tasks that it holds. Safe to run again."""
+    with _runtime(data_dir):
+        _require_schema()
+        done = departures.deactivate(email)
+    if as_json:
+        click.echo(json.dumps(asdict(done)))
+    else:
+        click.echo(
+            f"{done.email} is inactive: {done.keys} keys revoked, {done.mailboxes} mailboxes "
+            f"closed, {done.tasks} tasks given back."
+        )

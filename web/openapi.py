@@ -26,8 +26,8 @@ from web.schemas.problem import Problem
 KEYS: list[dict[str, list[str]]] = [{"apiKey": []}, {"bearer": []}]
 SECURITY: dict[Callable[[], Any] | None, list[dict[str, list[str]]]] = {
     None: [],
-    auth.optional_caller: [*KEYS, {}],
-    auth.require_key: KEYS,
+    auth.caller_if_any: [*KEYS, {}],
+    auth.caller: KEYS,
     auth.require_admin: [{"adminKey": []}],
 }
 SCHEMES = {

@@ -1,4 +1,4 @@
-"""`python -m tests.bench [submissions claims settlements deliveries] [--quick] [--json]`."""
+"""`python -m tests.bench [NAME …] [--quick] [--json]`; `--help` lists the names."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ BENCHES = {
     "claims": "tests.bench.claiming",
     "settlements": "tests.bench.settlements",
     "deliveries": "tests.bench.delivering",
+    "isolation": "tests.bench.isolation",
+    "waiting": "tests.bench.waiting",
 }
 
 

@@ -48,6 +48,7 @@ class Counted:
     answers: int
     seconds: float
     p50_ms: float
+    p95_ms: float
     p99_ms: float
     client_cpu: float
     failure: str | None = None
@@ -146,6 +147,7 @@ def _drive(connections: list[_Connection], seconds: float, stop_at: bytes) -> di
         answers=len(times),
         seconds=elapsed,
         p50_ms=statistics.median(times) * 1000 if times else 0,
+        p95_ms=times[int(len(times) * 0.95)] * 1000 if times else 0,
         p99_ms=times[int(len(times) * 0.99)] * 1000 if times else 0,
         client_cpu=(time.process_time() - cpu) / elapsed,
         failure=failure,

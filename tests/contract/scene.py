@@ -20,6 +20,7 @@ LACKING = {
     "admin_key_not_configured",
     "no_faucet_key",
     "no_operator_key",
+    "mail_not_configured",
 }
 
 

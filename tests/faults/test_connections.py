@@ -15,10 +15,12 @@ POOL = 4
 
 
 def _connections(stack: Stack) -> Counter[str]:
-    """The states of the database's connections, without this one."""
+    """The states of the database's connections, without this one and those that listen."""
     rows = stack.rows(
         "SELECT state FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        # Each server has one more that only listens.
+        " AND query NOT LIKE 'LISTEN%'"
     )
     return Counter(state for (state,) in rows)
 

@@ -15,7 +15,7 @@ from tests.waiting.callers import taken
 from tests.waiting.test_keys import same
 from tests.world import Answer, Gig, Person, at_once, eventually
 
-LAYOUTS = {"sqlite": SQLITE_MANY, "postgres": Layout("postgres", serve=3, worker=1)}
+LAYOUTS = {"sqlite": SQLITE_MANY, "postgres": Layout("postgres", 3, 1, 1)}
 AT_ONCE = 25
 Send = Callable[..., Answer]
 
@@ -142,6 +142,8 @@ def test_a_key_whose_command_is_under_way_says_so_in_every_process(
         assert told.headers["retry-after"] == "1"
     stack.restart()
     deposit("wait=10").refused(409, "in_progress")
+    # Past the lease of whoever was at it when he was killed.
+    stack.advance(60)
     with Miner(stack, blocks=30):
         eventually(lambda: deposit("wait=1").status == 200, 60, "it is final")
     assert deposit("wait=1").headers["idempotency-replayed"] == "true"

@@ -53,6 +53,13 @@ def test_declining_a_held_task_gives_it_back_and_an_unheld_one_is_only_skipped(
     assert mode.declined(GIG, held_by_another, "MBX_1") == (skip,)
 
 
+@pytest.mark.case("F04")
+def test_a_task_taken_from_its_holder_waits_in_its_old_place_for_everybody(
+    mode: modes.Mode,
+) -> None:
+    assert mode.released(GIG, HELD) == (MoveTask("release"), Enqueue())
+
+
 @pytest.mark.rule("R-04")
 def test_a_rejected_task_goes_back_to_all_but_the_one_who_did_it(mode: modes.Mode) -> None:
     done = replace(HELD, status="submitted")
@@ -80,6 +87,7 @@ def test_the_defaults_answer_what_a_mode_leaves_out() -> None:
     assert mode.select(GIG) == Selection(shelf="none")
     assert mode.distribute(GIG, TASK) == (Reply({"status": "waiting"}),)
     assert mode.declined(GIG, TASK, "MBX_1") == (Exclude("MBX_1", "declined"),)
+    assert mode.released(GIG, HELD) == (MoveTask("release"),)
     assert mode.rejected(GIG, HELD, requeue=True) == (MoveTask("reject"),)
 
 

@@ -124,13 +124,13 @@ class Stream:
             yield line.decode().rstrip("\n")
 
     def told(self) -> Iterator[Told]:
-        number = 0
+        found: dict[str, str] = {}
         for line in self.lines():
             name, _, value = line.partition(": ")
-            if name == "id":
-                number = int(value)
-            elif name == "event":
-                yield Told(number, value)
+            found[name] = value
+            if not line and "id" in found:
+                yield Told(int(found["id"]), found["event"])
+                found = {}
 
     def take(self, count: int) -> list[Told]:
         """The next so many events."""

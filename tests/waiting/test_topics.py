@@ -181,8 +181,7 @@ def test_what_is_told_just_before_one_waits_is_not_missed() -> None:
         first = asyncio.create_task(hub.wait((QUEUE,), hub.position, 5, left))
         await asyncio.sleep(0)
         others = [
-            asyncio.create_task(hub.wait((QUEUE,), hub.position, 5, stayed))
-            for _ in range(ABREAST)
+            asyncio.create_task(hub.wait((QUEUE,), hub.position, 5, stayed)) for _ in range(ABREAST)
         ]
         await asyncio.sleep(0)
         hub.tell(QUEUE)

@@ -6,8 +6,7 @@ from typing import Any
 
 from flask import request
 
-from engine import accounts, counters, passwords
-from engine.counters import Limit
+from engine import accounts, passwords
 from engine.errors import Refused
 from web import auth, limits, paging
 from web.blueprint import Routes
@@ -17,9 +16,6 @@ from web.schemas.accounts import Me
 from web.schemas.gigs import Success
 
 routes = Routes("access", "Accounts and the keys to them.")
-
-# Codes sent to one address of mail, beside what one address of the net may ask for.
-CODES = Limit("codes", 5, 600)
 
 
 def _address() -> str:
@@ -32,8 +28,9 @@ def _address() -> str:
 def send_code(body: dict[str, Any]) -> dict[str, Any]:
     """Mail a code of six digits, good for ten minutes and five tries."""
     limits.count(limits.PUBLIC_ADDRESS, _address())
-    counters.hit(CODES, body["email"].lower())
-    passwords.send(body["email"])
+    address = accounts.clean_email(body["email"])
+    limits.count(limits.CODES, address)
+    passwords.send(address)
     return {"success": True}
 
 

@@ -51,11 +51,11 @@ def mine(query: dict[str, Any]) -> dict[str, Any]:
     return {"gigs": [views.gig_view(gig, owner=True) for gig in found], "next_cursor": cursor}
 
 
-@routes.route("/gigs/<gig_id>", key=auth.optional_caller)
+@routes.route("/gigs/<gig_id>", key=auth.caller_if_any)
 @routes.response(200, schemas.GigAnswer)
 def read(gig_id: str) -> dict[str, Any]:
     """One gig; notes and the webhook's URL for its owner only (G-02)."""
-    gig, owner = gigs.read(auth.optional_caller(), gig_id)
+    gig, owner = gigs.read(auth.caller_if_any(), gig_id)
     return {"gig": views.gig_view(gig, owner=owner)}
 
 
@@ -172,7 +172,7 @@ def list_events(query: dict[str, Any], gig_id: str) -> Any:
     from his `Last-Event-ID`.
     """
     caller = auth.caller()
-    if request.accept_mimetypes.best == stream.CONTENT_TYPE:
+    if request.method == "GET" and request.accept_mimetypes.best == stream.CONTENT_TYPE:
         return stream.events(caller, gig_id, query["after"])
     found = gigs.history(caller, gig_id, query["after"], query["limit"])
     rows = [views.event_view(one) for one in found]

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint, Response, current_app, render_template
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from web import metrics
+from web import errors, metrics
 
 routes = Blueprint("pages", __name__, template_folder="../templates")
 METHODS = ("get", "post", "patch", "delete", "put")
@@ -25,7 +25,8 @@ def docs() -> str:
                 told = operations[method]
                 row = {"method": method.upper(), "path": path, **told}
                 groups[told["tags"][0]].append(row)
-    return render_template("docs.html", groups=groups, about=tags, spec=spec)
+    shown = {"groups": groups, "about": tags, "spec": spec, "reasons": errors.STATUS}
+    return render_template("docs.html", **shown)
 
 
 @routes.route("/metrics")
