@@ -11,14 +11,10 @@ within a process, and one disk flush serves them all.
 
 from __future__ import annotations
 
-import contextvars
-import queue
 import random
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,15 +24,14 @@ import structlog
 from playhouse.pool import PooledPostgresqlDatabase, PooledSqliteDatabase
 
 from engine.errors import Refused, SettingsError
+from engine.sqlite_writer import SqliteWriter
 
 T = TypeVar("T")
 
 # Peewee models need a database when they are declared; which one is known only at the start.
 proxy: peewee.DatabaseProxy = peewee.DatabaseProxy()
 
-GROUP_COMMIT_MOST = 64
 DEADLOCK_TRIES = 6
-SWITCH_SECONDS = 0.0005
 BUSY_TIMEOUT_MS = 30_000
 # A session that was left in a transaction makes every hot row decay; the server ends it.
 IDLE_IN_TRANSACTION_MS = 60_000
@@ -66,18 +61,13 @@ class _Here(threading.local):
     reading = 0
 
 
-_Job = tuple[Callable[[], Any], contextvars.Context, Future[tuple[Any, Transaction]]]
-_Look = Future[int]
-
-
 class Db:
     """The database of this process. One instance, `db`."""
 
     def __init__(self) -> None:
         self._here = _Here()
         self._database: Any = None
-        self._jobs: queue.SimpleQueue[_Job | _Look | None] = queue.SimpleQueue()
-        self._writer: threading.Thread | None = None
+        self._writer: SqliteWriter | None = None
         self.url = ""
 
     # -- connecting -------------------------------------------------------------------------
@@ -104,6 +94,7 @@ class Db:
                     "busy_timeout": BUSY_TIMEOUT_MS,
                 },
             )
+            self._writer = SqliteWriter(self._database, self._connect, self._run)
         elif scheme in ("postgresql", "postgres"):
             self._database = PooledPostgresqlDatabase(
                 url,
@@ -125,10 +116,8 @@ class Db:
     def close(self) -> None:
         """Finish the writes that are queued and give every connection back."""
         if self._writer is not None:
-            self._jobs.put(None)
-            self._writer.join()
+            self._writer.stop()
             self._writer = None
-            self._jobs = queue.SimpleQueue()
         if self._database is not None:
             self._database.close_all()
             self._database = None
@@ -239,11 +228,16 @@ class Db:
                 time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311
         raise AssertionError("unreachable")
 
+    def outside_version(self) -> int:
+        """SQLite: a number that changes with the commits of other processes, and with no other."""
+        assert self._writer is not None
+        return self._writer.outside_version()
+
     def _write_sqlite(self, fn: Callable[[], T]) -> tuple[T, Transaction]:
-        done: Future[tuple[T, Transaction]] = Future()
-        self._start_writer()
-        self._jobs.put((fn, contextvars.copy_context(), done))
-        return done.result()
+        if self._writer is None:
+            raise RuntimeError("db.connect() was not called")
+        answer: tuple[T, Transaction] = self._writer.write(fn)
+        return answer
 
     def _run(self, fn: Callable[[], T], scope: Any) -> tuple[T, Transaction]:
         transaction = self._here.transaction = Transaction()
@@ -282,85 +276,6 @@ class Db:
             raise Refused(
                 "database_unavailable", "The database does not answer. Try again shortly."
             ) from error
-
-    # -- SQLite's one writer ----------------------------------------------------------------
-
-    def _start_writer(self) -> None:
-        with _writer_lock:
-            if self._writer is None:
-                # Each call into SQLite lets the interpreter go and has to wait for it again; at
-                # Python's 5 ms, four busy threads brought 1,500 writes a second down to 35.
-                sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
-                self._writer = threading.Thread(
-                    target=self._write_loop, args=(self._jobs,), name="sqlite-writer", daemon=True
-                )
-                self._writer.start()
-
-    def outside_version(self) -> int:
-        """SQLite: a number that changes with the commits of other processes, and with no other.
-
-        A connection does not see its own commits in it, and nobody here writes but the writer.
-        """
-        seen: _Look = Future()
-        self._start_writer()
-        self._jobs.put(seen)
-        return seen.result()
-
-    def _write_loop(self, jobs: queue.SimpleQueue[_Job | _Look | None]) -> None:
-        open_for_more = True
-        while open_for_more:
-            job = jobs.get()
-            batch: list[_Job] = []
-            while job is not None:
-                if isinstance(job, Future):
-                    self._look(job)
-                else:
-                    batch.append(job)
-                if len(batch) == GROUP_COMMIT_MOST or jobs.empty():
-                    break
-                job = jobs.get()
-            open_for_more = job is not None
-            if batch:
-                self._commit_together(batch)
-        if not self._database.is_closed():
-            self._database.close()
-
-    def _look(self, seen: _Look) -> None:
-        try:
-            self._connect_writer()
-            seen.set_result(int(self._database.execute_sql("PRAGMA data_version").fetchone()[0]))
-        except BaseException as error:
-            seen.set_exception(error)
-
-    def _connect_writer(self) -> None:
-        """The writer keeps one connection, since versions of two cannot be compared."""
-        if self._database.is_closed():
-            self._connect()
-
-    def _commit_together(self, batch: list[_Job]) -> None:
-        outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
-        try:
-            self._connect_writer()
-            with self._database.atomic("IMMEDIATE"):
-                for fn, context, done in batch:
-                    try:
-                        answer = context.run(self._run, fn, self._database.atomic())
-                        outcomes.append((done, answer, None))
-                    except BaseException as error:
-                        outcomes.append((done, None, error))
-        except BaseException as error:
-            # The commit itself failed, so nothing of the batch was written.
-            for _, _, done in batch:
-                done.set_exception(error)
-            return
-        for done, answer, failure in outcomes:
-            if failure is None:
-                done.set_result(answer)
-            else:
-                done.set_exception(failure)
-
-
-_writer_lock = threading.Lock()
 
 
 def _sqlstate(error: BaseException) -> str | None:

@@ -22,7 +22,11 @@ EVERYTHING = "*"
 SQLITE_LOOK_SECONDS = 0.05
 RECONNECT_SECONDS = 1.0
 # A server that vanished without a word is noticed after some 20 seconds of silence.
-KEEPALIVES: dict[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2}
+KEEPALIVES: dict[str, Any] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+}
 LISTEN_LOOK_SECONDS = 1.0
 
 log = structlog.get_logger()

@@ -12,8 +12,6 @@ import structlog
 def configure(level: str) -> None:
     number = logging.getLevelNamesMapping()[level.upper()]
     logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr)
-    # Waitress warns of every request that waits for a thread, which is what its queue is for.
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     terminal = sys.stderr.isatty()
     renderer: Any = (
         structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()

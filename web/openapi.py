@@ -162,7 +162,6 @@ def describe(doc: dict[str, Any], doc_info: dict[str, Any], **more: Any) -> dict
     # What flask-smorest refers to by name are refusals, which follow here.
     own = {int(code): one for code, one in doc["responses"].items() if isinstance(one, dict)}
     responses: dict[int, Any] = dict(own)
-    doc["responses"] = responses
     headers = doc.setdefault("parameters", [])
     for wanted, name in (
         (keyed, "IdempotencyKey"),
@@ -185,6 +184,7 @@ def describe(doc: dict[str, Any], doc_info: dict[str, Any], **more: Any) -> dict
         else:
             # A body of the route's own, and the usual one as well.
             content[CONTENT_TYPE] = {"schema": Problem}
+    doc["responses"] = dict(sorted(responses.items()))
     return doc
 
 

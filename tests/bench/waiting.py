@@ -109,8 +109,9 @@ def _idle(bench: Bench, server: Server, callers: int, findings: Findings) -> Non
         together = idle()
     for name, (statements, cpu, memory) in (("nobody", alone), (f"{callers} polls", together)):
         findings.notes.append(
-            f"{name} waiting, {IDLE_SECONDS + COUNTED_SECONDS:.0f} s in which nothing arrives: {statements} "
-            f"transactions in the database, {cpu:.1%} of one core, {memory:.0f} MB resident"
+            f"{name} waiting, {IDLE_SECONDS + COUNTED_SECONDS:.0f} s in which nothing arrives: "
+            f"{statements} transactions in the database, {cpu:.1%} of one core, "
+            f"{memory:.0f} MB resident"
         )
 
 

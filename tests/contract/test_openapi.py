@@ -5,6 +5,7 @@ That every answer of every test here is as described is seen to in `conftest.py`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -172,3 +173,18 @@ def test_an_answer_that_is_not_described_fails(world: World) -> None:
 def world_name(me: Answer) -> str:
     """The quoted name in an answer of /auth/me; a number in its place is no name."""
     return f'"{me.json["display_name"]}"'
+
+
+@pytest.mark.rule("H-13")
+@pytest.mark.rule("H-04")
+def test_the_docs_show_every_route_and_where_each_refusal_points(
+    world: World, spec: dict[str, Any]
+) -> None:
+    page = world.app.test_client().get("/docs").get_data(as_text=True)
+    for path, method, operation in operations(spec):
+        assert f'<details id="{operation["operationId"]}">' in page
+        assert f"<code>{path}</code>" in page and f"<b>{method.upper()}</b>" in page
+    refused = world.call("GET", "/auth/me").refused(401)
+    assert refused["type"] == "/docs#no_key" and '<dt id="no_key">' in page
+    assert set(re.findall(r'href="#(\w+)"', page)) <= set(re.findall(r'id="(\w+)"', page))
+    assert "<script" not in page

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from engine import accounts, departures
 from engine.departures import Departed
 from engine.errors import Refused
+from tests.process import MUSTER
 from tests.world import Gig, Person, World, at_once
-from web import cli
 
 
 def _poll(gig: Gig, worker: Person, count: int = 20) -> list[str]:
@@ -112,18 +113,16 @@ def test_the_command_says_what_it_did(sqlite: Any) -> None:
     world = World(url, "memory://")
     worker = world.worker(world.gig())
     world.stop()
-    environment = {
-        "MUSTER_DATABASE_URL": url,
-        "MUSTER_STAGE": "dev",
-        "MUSTER_LOG_LEVEL": "error",
-    }
-    run = CliRunner().invoke
+    environment = {**os.environ, "MUSTER_DATABASE_URL": url, "MUSTER_STAGE": "dev"}
 
-    plain = run(cli.main, ["accounts", "deactivate", worker.email], env=environment)
-    assert plain.exit_code == 0, plain.output
-    assert "1 keys revoked, 1 mailboxes closed, 0 tasks given back" in plain.output
-    again = run(cli.main, ["accounts", "deactivate", worker.email, "--json"], env=environment)
-    assert json.loads(again.output)["keys"] == 0
-    unknown = run(cli.main, ["accounts", "deactivate", "x@example.com"], env=environment)
-    assert unknown.exit_code == 2 and "no such account" in unknown.output
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [MUSTER, "accounts", "deactivate", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    plain = run(worker.email)
+    assert plain.returncode == 0, plain.stderr
+    assert "1 keys revoked, 1 mailboxes closed, 0 tasks given back" in plain.stdout
+    assert json.loads(run(worker.email, "--json").stdout)["keys"] == 0
+    unknown = run("x@example.com")
+    assert unknown.returncode == 2 and "no such account" in unknown.stderr
     sqlite.drop(url)

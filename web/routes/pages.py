@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from flask import Blueprint, Response, current_app, render_template
+from markupsafe import Markup, escape
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from web import errors, metrics
 
 routes = Blueprint("pages", __name__, template_folder="../templates")
 METHODS = ("get", "post", "patch", "delete", "put")
+_CODE = re.compile("`([^`]+)`")
+
+
+@routes.app_template_filter("code")
+def code(text: str) -> Markup:
+    """What stands between backticks as code; everything else as text."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
 @routes.route("/docs")

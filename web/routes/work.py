@@ -21,9 +21,7 @@ routes = Routes("work", "Tasks and proofs.")
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
 
 
-@routes.route(
-    "/inbound/webhook/<gig_id>", methods=["POST"], key=None, payload=True, refuses=[403]
-)
+@routes.route("/inbound/webhook/<gig_id>", methods=["POST"], key=None, payload=True, refuses=[403])
 @routes.arguments(schemas.SubmitQuery, location="query")
 @routes.response(200, schemas.Submitted)
 def submit(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
