@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from engine import claims, clock, events, gigs, mailboxes, pages, tasks
+from engine import claims, clock, events, gigs, mailboxes, tasks
 from engine.apply import apply
 from engine.db import db
 from engine.deliveries import money_field
@@ -17,7 +16,7 @@ from engine.models.proof import PAYABLE, UNDECIDED, Proof
 from engine.models.task import Task
 from engine.modes import ask
 from engine.moves import move, take
-from engine.operations import OWNER, Caller, permit
+from engine.operations import Caller, permit
 
 MAX_NOTE_CHARACTERS = 8000
 REJECTION_TAGS = (
@@ -267,42 +266,3 @@ def _time_out(proof_id: str) -> bool:
     move(tasks.locked(gig, proof.task_id), "approve")
     _tell("scheduler", gig, proof, revised=False, auto=True)
     return True
-
-
-def read(caller: Caller, gig_id: str, proof_id: str) -> tuple[Proof, frozenset[str]]:
-    """A proof that the caller may see: his own, or any of his gig. Answers it and his roles."""
-    with db.reading():
-        gig = gigs.get(gig_id)
-        has = permit("proof.read", caller, gig)
-        proof = Proof.get_or_none(Proof.id == proof_id, Proof.gig_id == gig.id)
-        own = mailboxes.ids_of(caller, gig)
-        if proof is None or (OWNER not in has and proof.mailbox_id not in own):
-            raise not_found("proof")
-        return proof, _seen_as(has, proof, own)
-
-
-def _seen_as(has: frozenset[str], proof: Proof, own: list[str]) -> frozenset[str]:
-    return has | {"submitter"} if proof.mailbox_id in own else has
-
-
-def listed(
-    caller: Caller,
-    gig_id: str,
-    limit: int,
-    after: pages.Position,
-    filters: dict[str, Any],
-) -> list[tuple[Proof, frozenset[str]]]:
-    """The gig's proofs for its owner, a worker's own for a worker; by (submitted_at, id)."""
-    with db.reading():
-        gig = gigs.get(gig_id)
-        has = permit("proof.read", caller, gig)
-        own = mailboxes.ids_of(caller, gig)
-        query = Proof.select().where(Proof.gig_id == gig.id)
-        if OWNER not in has:
-            query = query.where(Proof.mailbox_id.in_(own))
-        if filters.get("status") is not None:
-            query = query.where(Proof.status == filters["status"])
-        if filters.get("task") is not None:
-            query = query.where(Proof.task_id == filters["task"])
-        found = pages.page(query, (Proof.submitted_at, Proof.id), limit, after)
-        return [(proof, _seen_as(has, proof, own)) for proof in found]

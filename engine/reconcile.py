@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import structlog
 
-from engine import commands, deposits, install, ledger, settlement
+from engine import commands, deposits, install, ledger, payouts
 from engine.chain import sender
 from engine.chain.errors import ChainUnavailable
 from engine.chain.treasury import (
@@ -64,7 +64,7 @@ def run() -> int:
             # Another process was quicker; go on from where it stands.
             to = cursor()
         at = to
-    ended = sender.follow(treasury.chain, at, settlement.reverted)
+    ended = sender.follow(treasury.chain, at, payouts.reverted)
     if ended:
         db.write(_wake_deposits)
     return at
@@ -115,7 +115,7 @@ def _book(event: TreasuryEvent) -> list[str]:
             if rollup is None:
                 log.warning("reconcile.unknown_payout", payout_key=event.payout_key)
             else:
-                settlement.paid(rollup, event.tx_hash)
+                payouts.paid(rollup, event.tx_hash)
                 return [rollup.command_id]
         case PotRefunded():
             ledger.book(

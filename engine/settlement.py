@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine import clock, commands, events, gigs, install, ledger, pages
+from engine import clock, commands, events, gigs, install, ledger, payouts
 from engine.chain import sender
 from engine.chain.client import address_of
 from engine.chain.errors import CallReverted, ChainUnavailable
@@ -25,8 +25,8 @@ from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.proof import UNCARRIED, Proof
 from engine.models.rollup import UNPAID, Rollup
-from engine.moves import move, take
-from engine.operations import OWNER, Caller, permit
+from engine.moves import move
+from engine.operations import Caller, permit
 from engine.rules import money
 
 KIND = "gig.settle"
@@ -254,7 +254,7 @@ def _send_batch(treasury: Treasury, rollups: list[Rollup]) -> None:
             return
         else:
             reason = error.reason
-            db.write(lambda: fail(rollups[0].id, reason))
+            db.write(lambda: payouts.fail(rollups[0].id, reason))
 
 
 def _send_call(treasury: Treasury, rollups: list[Rollup]) -> None:
@@ -283,82 +283,3 @@ def operator_key() -> sender.Key:
     if not private_key:
         raise Refused("no_operator_key", "This install cannot pay out. Set MUSTER_OPERATOR_KEY.")
     return sender.Key(address_of(private_key), private_key)
-
-
-def fail(rollup_id: str, reason: str) -> None:
-    """Mark a payout that the chain refused: the worker is still owed; only inside `db.write`."""
-    if not take(Rollup, rollup_id, "fail", failure=reason):
-        return
-    rollup = Rollup.get(Rollup.id == rollup_id)
-    events.append(
-        "payout.failed",
-        events.Subject("rollup", rollup.id),
-        actor="chain",
-        gig_id=rollup.gig_id,
-        mailbox_id=rollup.mailbox_id,
-        data={"rollup_id": rollup.id, "failure": reason},
-    )
-
-
-def reverted(row: ChainTransaction) -> None:
-    """A transaction of ours was mined and reverted: its payouts failed and are owed."""
-    carried = Rollup.select().where(Rollup.chain_transaction_id == row.id, Rollup.status == "sent")
-    for rollup in list(carried):
-        fail(rollup.id, "The transaction was mined but the contract refused it.")
-        commands.wake_waiting({rollup.command_id})
-
-
-def paid(rollup: Rollup, tx_hash: str) -> None:
-    """The chain says, finally, that this rollup was paid; only inside `db.write`.
-
-    The caller wakes the rollup's command, once for all that he was told.
-    """
-    now = clock.now()
-    if not take(Rollup, rollup.id, "pay", tx_hash=tx_hash, paid_at=now, failure=None):
-        return
-    Proof.update(paid_out_at=now).where(Proof.rollup_id == rollup.id).execute()
-    carried = Proof.select(Proof.id).where(Proof.rollup_id == rollup.id).order_by(Proof.id)
-    events.append(
-        "payout.paid",
-        events.Subject("rollup", rollup.id),
-        actor="chain",
-        gig_id=rollup.gig_id,
-        mailbox_id=rollup.mailbox_id,
-        data={
-            "mailbox_id": rollup.mailbox_id,
-            "rollup_id": rollup.id,
-            "gross_amount": money.to_dollars(rollup.gross_units),
-            "net_amount": money.to_dollars(rollup.gross_units),
-            "wallet_address": rollup.wallet_address,
-            "tx_hash": tx_hash,
-            "proof_ids": [proof.id for proof in carried],
-        },
-    )
-
-
-def listed(caller: Caller, gig_id: str, limit: int, after: pages.Position) -> list[Rollup]:
-    """The gig's rollups for its owner, a worker's own for a worker; by (created_at, id)."""
-    with db.reading():
-        gig = gigs.get(gig_id)
-        has = permit("rollup.read", caller, gig)
-        query = Rollup.select().where(Rollup.gig_id == gig.id)
-        if OWNER not in has:
-            own = Mailbox.select(Mailbox.id).where(Mailbox.account_id == caller.account_id)
-            query = query.where(Rollup.mailbox_id.in_(own))
-        return pages.page(query, (Rollup.created_at, Rollup.id), limit, after)
-
-
-def by_ids(rollup_ids: list[str]) -> list[Rollup]:
-    with db.reading():
-        query = Rollup.select().where(Rollup.id.in_(rollup_ids))
-        return list(query.order_by(Rollup.created_at, Rollup.id))
-
-
-def proof_ids(rollups: list[Rollup]) -> dict[str, list[str]]:
-    """The proofs that each rollup carries."""
-    carried: dict[str, list[str]] = {rollup.id: [] for rollup in rollups}
-    with db.reading():
-        query = Proof.select(Proof.id, Proof.rollup_id).where(Proof.rollup_id.in_(list(carried)))
-        for proof in query.order_by(Proof.id):
-            carried[str(proof.rollup_id)].append(proof.id)
-    return carried

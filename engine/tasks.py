@@ -10,16 +10,16 @@ from typing import Any
 
 import simplejson
 
-from engine import claims, clock, commands, events, gigs, mailboxes, pages, rows
+from engine import claims, clock, commands, events, gigs, mailboxes, rows
 from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
 from engine.ids import new_id
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
-from engine.models.task import Exclusion, QueueEntry, Task
+from engine.models.task import Exclusion, Task
 from engine.modes import ask
-from engine.operations import OWNER, Caller, permit
+from engine.operations import Caller, permit
 from engine.plans import TaskFacts
 
 DEFAULT_PRIORITY = 1000
@@ -258,59 +258,3 @@ def locked(gig: Gig, task_id: str) -> Task:
     if not found:
         raise not_found("task")
     return found[0]
-
-
-def read(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task, bool]:
-    """One task with its whole body; the third member says whether the caller owns the gig."""
-    with db.reading():
-        gig = gigs.get(gig_id)
-        has = permit("task.read", caller, gig)
-        task = Task.get_or_none(Task.id == task_id, Task.gig_id == gig.id)
-        if task is None:
-            raise not_found("task")
-        return gig, task, OWNER in has
-
-
-@dataclass(frozen=True)
-class Queued:
-    """A waiting task, its place in the queue, and how many have declined it."""
-
-    gig: Gig
-    task: Task
-    sort_key: int
-    declined_count: int
-    for_owner: bool
-
-
-def queued(caller: Caller, gig_id: str, limit: int, after: pages.Position) -> list[Queued]:
-    """Waiting tasks in the queue's order."""
-    with db.reading():
-        gig = gigs.get(gig_id)
-        owner = OWNER in permit("queue.read", caller, gig)
-        query = QueueEntry.select().where(QueueEntry.gig_id == gig.id)
-        entries = pages.page(query, (QueueEntry.sort_key, QueueEntry.task_number), limit, after)
-        numbers = [entry.task_number for entry in entries]
-        found = {task.number: task for task in Task.select().where(Task.number.in_(numbers))}
-        declined = _declined_counts(numbers)
-        return [
-            Queued(
-                gig,
-                found[entry.task_number],
-                entry.sort_key,
-                declined.get(entry.task_number, 0),
-                owner,
-            )
-            for entry in entries
-        ]
-
-
-def _declined_counts(numbers: list[int]) -> dict[int, int]:
-    marks = ", ".join("?" for _ in numbers)
-    if not numbers:
-        return {}
-    counted = db.rows(
-        "SELECT task_number, count(*) FROM exclusion "
-        f"WHERE reason = 'declined' AND task_number IN ({marks}) GROUP BY task_number",
-        numbers,
-    )
-    return {number: int(count) for number, count in counted}

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response, g, jsonify, request
 
-from engine import commands, deposits, gigs, settlement, topics, wallets
+from engine import commands, deposits, gigs, payouts, settlement, topics, wallets
 from engine.errors import Refused, invalid
 from engine.models.command import Command
 from web import auth, errors, paging, views, waiting
@@ -85,8 +85,8 @@ def settle(_: dict[str, Any], gig_id: str) -> Any:
     if under_way is not None:
         return under_way
     result = commands.result_of(command_id)
-    rollups = settlement.by_ids(result["rollup_ids"])
-    carried = settlement.proof_ids(rollups)
+    rollups = payouts.by_ids(result["rollup_ids"])
+    carried = payouts.proof_ids(rollups)
     available, _reserved = gigs.funds(gigs.get(gig_id))
     return {
         "rollups": [views.rollup_view(one, carried[one.id]) for one in rollups],
@@ -104,10 +104,10 @@ def list_rollups(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     found, cursor = paging.page(
         f"rollups:{gig_id}",
         query,
-        lambda limit, after: settlement.listed(auth.caller(), gig_id, limit, after),
+        lambda limit, after: payouts.listed(auth.caller(), gig_id, limit, after),
         lambda row: (row.created_at, row.id),
     )
-    carried = settlement.proof_ids(found)
+    carried = payouts.proof_ids(found)
     shown = [views.rollup_view(one, carried[one.id]) for one in found]
     return {"rollups": shown, "next_cursor": cursor}
 

@@ -7,7 +7,7 @@ from typing import Any
 from flask import request
 from webargs import core
 
-from engine import proofs, tasks, topics
+from engine import evidence, proofs, shelf, tasks, topics
 from engine.errors import invalid
 from engine.proofs import HandIn, Verdict
 from engine.tasks import Submission
@@ -92,7 +92,7 @@ def queue(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     found, cursor = paging.page(
         f"queue:{gig_id}",
         query,
-        lambda limit, after: tasks.queued(auth.caller(), gig_id, limit, after),
+        lambda limit, after: shelf.queued(auth.caller(), gig_id, limit, after),
         lambda one: (one.sort_key, one.task.number),
     )
     shown = []
@@ -109,7 +109,7 @@ def queue(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
 @routes.response(200, schemas.TaskAnswer)
 def read(gig_id: str, task_id: str) -> dict[str, Any]:
     """One task with its whole body; its holder for the owner."""
-    gig, task, owner = tasks.read(auth.caller(), gig_id, task_id)
+    gig, task, owner = shelf.read(auth.caller(), gig_id, task_id)
     view = views.task_view(gig, task)
     if owner:
         view["mailbox_id"] = task.mailbox_id
@@ -141,7 +141,7 @@ def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     found, cursor = paging.page(
         f"proofs:{gig_id}",
         query,
-        lambda limit, after: proofs.listed(auth.caller(), gig_id, limit, after, query),
+        lambda limit, after: evidence.listed(auth.caller(), gig_id, limit, after, query),
         lambda row: (row[0].submitted_at, row[0].id),
     )
     shown = [views.proof_view(proof, seen_as) for proof, seen_as in found]
@@ -152,7 +152,7 @@ def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
 @routes.response(200, schemas.ProofAnswer)
 def read_proof(gig_id: str, proof_id: str) -> dict[str, Any]:
     """One proof; the private note opens to the reviewer once it is paid (R-06)."""
-    proof, seen_as = proofs.read(auth.caller(), gig_id, proof_id)
+    proof, seen_as = evidence.read(auth.caller(), gig_id, proof_id)
     return {"proof": views.proof_view(proof, seen_as)}
 
 
