@@ -7,7 +7,6 @@ each handler is a step that can be taken again.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,7 +28,6 @@ FINISHED = ("done", "failed")
 # An error of ours is tried again, ever later, so that a fault that passes costs no work.
 MOST_FAILURES = 20
 LONGEST_PAUSE_SECONDS = 300
-POLL_SECONDS = 0.05
 
 log = structlog.get_logger()
 
@@ -53,7 +51,6 @@ Handler = Callable[[Command], Outcome]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
 _handlers: dict[str, Handler] = {}
-_leaving = threading.Event()
 
 
 def handler(kind: str) -> Callable[[HandlerT], HandlerT]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine import clock, commands, events, gigs, pages
 from engine.db import db
 from engine.models.chain import ChainTransaction
@@ -13,9 +15,17 @@ from engine.operations import OWNER, Caller, permit
 from engine.rules import money
 
 
-def fail(rollup_id: str, reason: str) -> None:
-    """Mark a payout that the chain refused: the worker is still owed; only inside `db.write`."""
-    if not take(Rollup, rollup_id, "fail", failure=reason):
+def refused(rollup_id: str, reason: str) -> None:
+    """The chain would not take this payout, and nothing was sent; only inside `db.write`.
+
+    Not if another process has sent it since it was tried here: then its transaction decides.
+    """
+    _fail(rollup_id, reason, Rollup.status == "pending")
+
+
+def _fail(rollup_id: str, reason: str, *conditions: Any) -> None:
+    """The worker is still owed, and the next settlement tries again."""
+    if not take(Rollup, rollup_id, "fail", *conditions, failure=reason):
         return
     rollup = Rollup.get(Rollup.id == rollup_id)
     events.append(
@@ -32,7 +42,8 @@ def reverted(row: ChainTransaction) -> None:
     """A transaction of ours was mined and reverted: its payouts failed and are owed."""
     carried = Rollup.select().where(Rollup.chain_transaction_id == row.id, Rollup.status == "sent")
     for rollup in list(carried):
-        fail(rollup.id, "The transaction was mined but the contract refused it.")
+        reason = "The transaction was mined but the contract refused it."
+        _fail(rollup.id, reason, Rollup.chain_transaction_id == row.id)
         commands.wake_waiting({rollup.command_id})
 
 
@@ -42,7 +53,14 @@ def paid(rollup: Rollup, tx_hash: str) -> None:
     The caller wakes the rollup's command, once for all that he was told.
     """
     now = clock.now()
-    if not take(Rollup, rollup.id, "pay", tx_hash=tx_hash, paid_at=now, failure=None):
+    told = {
+        "tx_hash": tx_hash,
+        "paid_at": now,
+        "failure": None,
+        # By a transaction that we had given up or never knew to have left.
+        "settled_by_reconciliation": rollup.status != "sent",
+    }
+    if not take(Rollup, rollup.id, "pay", **told):
         return
     Proof.update(paid_out_at=now).where(Proof.rollup_id == rollup.id).execute()
     carried = Proof.select(Proof.id).where(Proof.rollup_id == rollup.id).order_by(Proof.id)

@@ -254,7 +254,7 @@ def _send_batch(treasury: Treasury, rollups: list[Rollup]) -> None:
             return
         else:
             reason = error.reason
-            db.write(lambda: payouts.fail(rollups[0].id, reason))
+            db.write(lambda: payouts.refused(rollups[0].id, reason))
 
 
 def _send_call(treasury: Treasury, rollups: list[Rollup]) -> None:

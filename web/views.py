@@ -117,7 +117,6 @@ def rollup_view(rollup: Rollup, proof_ids: list[str]) -> dict[str, Any]:
         "paid_proof_ids": proof_ids if paid else [],
         # Outbound: the fee comes on top, so the worker's wallet gets all of the gross (Y-02).
         "net_units": rollup.gross_units,
-        "settled_by_reconciliation": False,
     }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import peewee
 import structlog
 
 from engine import clock
@@ -178,9 +177,3 @@ def _end(row: ChainTransaction, verb: str, block_number: int, reverted: Stored) 
     if verb == "revert":
         reverted(row)
     return True
-
-
-def open_count() -> int:
-    with db.reading():
-        query = ChainTransaction.select(peewee.fn.COUNT(ChainTransaction.id))
-        return int(query.where(UNDERWAY).scalar())

@@ -213,6 +213,7 @@ def up(migrator, db):
         chain_transaction_id = peewee.TextField(null=True, index=True)
         tx_hash = peewee.TextField(null=True)
         failure = peewee.TextField(null=True)
+        settled_by_reconciliation = peewee.BooleanField(default=False)
         created_at = peewee.BigIntegerField()
         paid_at = peewee.BigIntegerField(null=True)
 

@@ -22,6 +22,7 @@ class Rollup(Table):
     chain_transaction_id = peewee.TextField(null=True, index=True)
     tx_hash = peewee.TextField(null=True)
     failure = peewee.TextField(null=True)
+    settled_by_reconciliation = peewee.BooleanField(default=False)
     created_at = peewee.BigIntegerField()
     paid_at = peewee.BigIntegerField(null=True)
 

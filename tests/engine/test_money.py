@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from engine import audit, commands, ledger, reconcile, settlement
+from engine import audit, commands, ledger, payouts, reconcile, settlement
 from engine.chain import sender
 from engine.chain.abi import artifact
 from engine.chain.client import Call, Chain
 from engine.chain.deploy import send_and_wait
-from engine.chain.errors import ChainUnavailable
+from engine.chain.errors import CallReverted, ChainUnavailable
+from engine.chain.treasury import Treasury
 from engine.db import db
 from engine.models.command import Command
 from engine.models.ledger import LedgerEntry, LedgerTransaction
@@ -114,6 +115,58 @@ def test_ten_settlements_at_once_pay_each_proof_once(paying_world: World, gig: G
     assert sum(len(answer.json["rollups"]) for answer in answers) == 4
     for worker in workers:
         assert paying_world.usdc_units(worker.mailbox["wallet_address"]) == 2_500_000
+    _fine()
+
+
+@pytest.mark.rule("Y-03")
+def test_a_refusal_here_does_not_fail_what_another_process_has_sent(
+    paying_world: World, gig: Gig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The estimate is refused because the other one's transaction came first."""
+    worker = paying_world.worker(gig)
+    approved_proof(paying_world, gig, worker)
+    real, met = settlement._send_call, []
+
+    def late(treasury: Any, rollups: Any) -> None:
+        real(treasury, rollups)
+        if not met:
+            met.append(rollups[0].id)
+            raise CallReverted("The day's cap is used up.")
+
+    monkeypatch.setattr(settlement, "_send_call", late)
+    monkeypatch.setattr(Treasury, "payout_spent", lambda *_: False)
+    (rollup,) = _settle(gig)["rollups"]
+    assert (rollup["id"], rollup["status"]) == (met[0], "paid")
+    assert rollup["settled_by_reconciliation"] is False
+    kinds = [row["type"] for row in gig.owner.get(f"{gig.path}/events?limit=200")["events"]]
+    assert "payout.failed" not in kinds
+    assert paying_world.usdc_units(worker.mailbox["wallet_address"]) == 2_500_000
+    _fine()
+
+
+@pytest.mark.rule("Y-02")
+def test_a_payout_that_we_had_given_up_is_marked_once_the_chain_tells_of_it(
+    paying_world: World, gig: Gig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = paying_world.worker(gig)
+    approved_proof(paying_world, gig, worker)
+    real, met = settlement._send_call, []
+
+    def given_up(treasury: Any, rollups: Any) -> None:
+        real(treasury, rollups)
+        if not met:
+            met.append(rollups[0].id)
+            db.write(lambda: payouts._fail(rollups[0].id, "Nothing was heard of it."))
+
+    monkeypatch.setattr(settlement, "_send_call", given_up)
+    _settle(gig)
+
+    def paid() -> Any:
+        (rollup,) = gig.owner.get(f"{gig.path}/rollups")["rollups"]
+        return rollup if rollup["status"] == "paid" else None
+
+    assert eventually(paid)["settled_by_reconciliation"] is True
+    assert paying_world.usdc_units(worker.mailbox["wallet_address"]) == 2_500_000
     _fine()
 
 
