@@ -80,7 +80,8 @@ def lists(scene: Scene) -> dict[str, Listed]:
         values = {"id": new_id("ROLLUP"), "gig_id": gig.id, "mailbox_id": mailbox.id}
         values |= {"command_id": command.id, "status": "paid", "wallet_address": "0x"}
         values |= {"gross_units": 1, "fee_units": 0, "fee_bps": 0, "created_at": 1}
-        rows.insert(Rollup, {**values, "payout_key": new_token()})
+        values |= {"payout_key": new_token(), "settled_by_reconciliation": False}
+        rows.insert(Rollup, values)
 
     def add_task() -> None:
         values = copy_of(task, id=new_id("TASK"))
