@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
 
-.PHONY: install up test test-rabbitmq soak lint format bench lock clean
+.PHONY: install up test test-rabbitmq soak contracts lint format bench lock clean
 
 # What runs Muster.
 $(VENV)/.run: setup.cfg pyproject.toml requirements.lock
@@ -33,6 +33,10 @@ test-rabbitmq: install
 # Long fault and race rounds, with their full counts.
 soak: install
 	MUSTER_SOAK=1 $(BIN)/python -m pytest -m soak $(ARGS)
+
+# Forge, slither and halmos over the contracts; a quarter of an hour, and needs PyPI and npm.
+contracts: install
+	$(BIN)/python -m tests.contracts $(ARGS)
 
 lint: install
 	$(BIN)/ruff check .

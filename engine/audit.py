@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-import peewee
-
-from engine import install, ledger, reconcile
+from engine import audit_books, audit_rows, chain_blocks, gifts, install, ledger, reconcile
+from engine.audit_books import Sums
 from engine.chain.errors import NodeRefused
+from engine.chain.treasury import Treasury
 from engine.db import db
-from engine.models.ledger import LedgerEntry, LedgerTransaction
-from engine.models.proof import PAYABLE, Proof
-from engine.models.rollup import Rollup
 
 
 @dataclass
 class Report:
-    """What was compared. `faults` is empty when all is well; amounts are base units."""
+    """What was compared. `faults` is empty when all is well; amounts are base units.
+
+    `deposits = paid + fees + refunded + held`, and what has left or was left over of fees. A
+    warning is no fault of the books: they are right, and somebody should act.
+    """
 
     block_number: int | None = None
     deposits_units: int = 0
@@ -25,14 +26,42 @@ class Report:
     fees_units: int = 0
     refunded_units: int = 0
     held_units: int = 0
+    # Of what is held: free in pots, set aside for payouts, in named deposits, waiting for a claim.
+    pot_units: int = 0
+    owed_units: int = 0
+    deposit_units: int = 0
+    claimable_units: int = 0
+    residue_units: int = 0
+    withdrawn_units: int = 0
     contract_units: int | None = None
     unsolicited_units: int | None = None
     gigs: int = 0
+    open_deposits: int = 0
     faults: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         return not self.faults
+
+
+@dataclass
+class _Held:
+    """What the books say that the contract holds, to be compared at one block."""
+
+    block_number: int
+    block_hash: str | None
+    accounts: dict[str, int]
+    pots: dict[str, int]
+    deposits: dict[str, int]
+    knows_gifts: bool
+
+
+class _Moved(NodeRefused):
+    """The chain was reorganised while it was read."""
+
+    def __init__(self) -> None:
+        super().__init__(0, "the chain was reorganised during the audit")
 
 
 def run(patience_seconds: float = 15) -> Report:
@@ -57,47 +86,48 @@ def _run() -> Report:
     if treasury is not None:
         reconcile.run()
     with db.snapshot():
-        report.block_number = reconcile.cursor() if treasury is not None else None
-        _check_books(report)
-        _check_rollups(report)
-        held = {key: ledger.balance_units("pot", key) for key in ledger.gig_keys()}
-    report.gigs = len(held)
-    if treasury is None or report.block_number is None:
-        return report
-    block = report.block_number
-    for key, units in held.items():
-        on_chain = treasury.pot_units_of_key(key, block)
-        if on_chain != units:
-            report.faults.append(f"pot {key}: the books say {units}, the contract {on_chain}")
-    report.contract_units = treasury.accounted_units(block)
-    owed = report.held_units + report.fees_units
-    if report.contract_units != owed:
-        report.faults.append(
-            f"the books say that the contract holds {owed}, the contract {report.contract_units}"
-        )
-    report.unsolicited_units = treasury.usdc_units(treasury.address, block) - report.contract_units
-    if report.unsolicited_units < 0:
-        report.faults.append(f"the contract is short of {-report.unsolicited_units}")
+        sums = audit_books.sums()
+        report.faults += audit_books.faults(sums)
+        report.faults += audit_rows.faults()
+        report.warnings += audit_books.warnings(sums)
+        held = _held(sums)
+    _fill(report, held)
+    if treasury is not None:
+        report.block_number = held.block_number
+        _compare(report, treasury, held)
+        if held.block_hash not in (None, treasury.chain.block(held.block_number).hash):
+            raise _Moved()
     return report
 
 
-def _check_books(report: Report) -> None:
-    summed = peewee.fn.SUM(LedgerEntry.units)
-    unbalanced = (
-        LedgerEntry.select(LedgerEntry.transaction_id)
-        .group_by(LedgerEntry.transaction_id)
-        .having(summed != 0)
+def _held(sums: Sums) -> _Held:
+    block = reconcile.cursor()
+    return _Held(
+        block_number=block,
+        block_hash=chain_blocks.hash_at(block),
+        accounts=audit_books.by_account(sums),
+        pots=ledger.pots(),
+        deposits=audit_rows.open_deposits(),
+        knows_gifts=gifts.since() is not None,
     )
-    report.faults += [f"ledger {row.transaction_id} does not balance" for row in unbalanced]
-    report.deposits_units = -ledger.balance_units("outside")
-    report.paid_units = ledger.balance_units("paid")
-    report.fees_units = ledger.balance_units("fees")
-    report.refunded_units = ledger.balance_units("refunded")
-    report.held_units = ledger.balance_units("pot")
+
+
+def _fill(report: Report, held: _Held) -> None:
+    units = held.accounts
+    report.deposits_units = -units["outside"] - units["unsolicited"]
+    report.paid_units = units["paid"]
+    report.fees_units = units["fees"]
+    report.refunded_units = units["refunded"]
+    report.pot_units, report.owed_units = units["pot"], units["owed"]
+    report.deposit_units, report.claimable_units = units["deposit"], units["claimable"]
+    report.held_units = sum(units[name] for name in ("pot", "owed", "deposit", "claimable"))
+    report.residue_units, report.withdrawn_units = units["residue"], units["withdrawn"]
+    report.gigs, report.open_deposits = len(held.pots), len(held.deposits)
     went = (
         report.paid_units
         + report.fees_units
-        + ledger.balance_units("withdrawn")
+        + report.residue_units
+        + report.withdrawn_units
         + report.refunded_units
         + report.held_units
     )
@@ -105,19 +135,32 @@ def _check_books(report: Report) -> None:
         report.faults.append(f"deposits {report.deposits_units}, accounted for {went}")
 
 
-def _check_rollups(report: Report) -> None:
-    """A rollup is the sum of its proofs, and is paid exactly if the chain says so."""
-    for rollup in Rollup.select():
-        proofs = list(Proof.select().where(Proof.rollup_id == rollup.id))
-        total = sum(proof.locked_price_units or 0 for proof in proofs)
-        if total != rollup.gross_units:
-            report.faults.append(f"{rollup.id} pays {rollup.gross_units} for proofs worth {total}")
-        for proof in proofs:
-            if proof.status not in PAYABLE:
-                report.faults.append(f"{proof.id} is {proof.status} and carried by {rollup.id}")
-            if (proof.paid_out_at is not None) != (rollup.status == "paid"):
-                report.faults.append(f"{proof.id} and {rollup.id} disagree about being paid")
-    booked = LedgerTransaction.select().where(LedgerTransaction.kind == "PaidOut").count()
-    paid = Rollup.select().where(Rollup.status == "paid").count()
-    if booked < paid:
-        report.faults.append(f"{paid} rollups are paid, but the chain knows {booked} payouts")
+def _compare(report: Report, treasury: Treasury, held: _Held) -> None:
+    block, units = held.block_number, held.accounts
+    for key, booked in held.pots.items():
+        _same(report, f"pot {key}", booked, treasury.pot_units_of_key(key, block))
+    _same(report, "pots", units["pot"] + units["owed"], treasury.pots_total_units(block))
+    _same(report, "deposits held", units["deposit"], treasury.deposits_total_units(block))
+    _same(report, "fees", units["fees"], treasury.fees_due_units(block))
+    _same(report, "residue", units["residue"], treasury.residue_due_units(block))
+    _same(report, "claimable", units["claimable"], treasury.claimable_total_units(block))
+    for deposit_id, amount in held.deposits.items():
+        found = treasury.deposit_on_chain(deposit_id, block)
+        if (found.state, found.units) != ("open", amount):
+            report.faults.append(
+                f"deposit {deposit_id}: open with {amount} here, "
+                f"on chain {found.state} with {found.units}"
+            )
+    report.contract_units = treasury.accounted_units(block)
+    booked = sum(units[name] for name in ledger.ACCOUNTED)
+    _same(report, "all that the contract holds", booked, report.contract_units)
+    report.unsolicited_units = treasury.held_units(block) - report.contract_units
+    if report.unsolicited_units < 0:
+        report.faults.append(f"the contract is short of {-report.unsolicited_units}")
+    elif held.knows_gifts:
+        _same(report, "unsolicited", units["unsolicited"], report.unsolicited_units)
+
+
+def _same(report: Report, what: str, booked: int, on_chain: int) -> None:
+    if booked != on_chain:
+        report.faults.append(f"{what}: the books say {booked}, the contract {on_chain}")

@@ -7,6 +7,8 @@ choosing, taking and marking are one step.
 
 from __future__ import annotations
 
+import peewee
+
 from engine import clock, rows, topics
 from engine.db import db
 from engine.models.gig import Gig
@@ -21,12 +23,15 @@ ARRIVAL_BITS = 29
 ORDERS = {"fifo": "ASC"}
 
 # The primary key (gig_id, sort_key, task_number) gives the order; the exclusion is looked up by
-# its own primary key. SKIP LOCKED passes over what another poll is taking at this moment.
+# its own primary key. SKIP LOCKED passes over what another poll is taking at this moment. The very
+# statement that takes looks at the gig: what it takes was queued before a cancellation, which then
+# finds it taken.
 _POSTGRES = """
 WITH picked AS (
     SELECT entry.sort_key, entry.task_number
     FROM queue_entry AS entry
     WHERE entry.gig_id = ?
+      AND EXISTS (SELECT 1 FROM gig WHERE gig.id = ? AND gig.status = 'active')
       AND NOT EXISTS (
         SELECT 1 FROM exclusion
         WHERE exclusion.mailbox_id = ? AND exclusion.task_number = entry.task_number)
@@ -102,7 +107,9 @@ def take(gig: Gig, mailbox: Mailbox, selection: Selection, count: int) -> list[T
 def take_one(gig: Gig, mailbox: Mailbox, task: Task) -> Task | None:
     """Take one named task if it still waits; None when somebody was quicker."""
     gone = QueueEntry.delete().where(
-        QueueEntry.gig_id == gig.id, QueueEntry.task_number == task.number
+        QueueEntry.gig_id == gig.id,
+        QueueEntry.task_number == task.number,
+        peewee.fn.EXISTS(Gig.select(Gig.id).where(Gig.id == gig.id, Gig.status == "active")),
     )
     if not gone.execute():
         return None
@@ -121,7 +128,7 @@ def take_one(gig: Gig, mailbox: Mailbox, task: Task) -> Task | None:
 def _take_postgres(gig: Gig, mailbox: Mailbox, direction: str, count: int) -> list[Task]:
     statement = _POSTGRES.format(direction=direction, columns=rows.columns(Task, "task"))
     marked = (target("task", "claim"), mailbox.id, clock.now(), gig.price_units)
-    found = db.rows(statement, (gig.id, mailbox.id, count, gig.id, *marked))
+    found = db.rows(statement, (gig.id, gig.id, mailbox.id, count, gig.id, *marked))
     return [rows.load(Task, row) for row in found]
 
 

@@ -131,6 +131,11 @@ def peek(command_id: str) -> Command:
         return Command.get(Command.id == command_id)
 
 
+def find(command_id: str) -> Command | None:
+    with db.reading():
+        return Command.get_or_none(Command.id == command_id)
+
+
 def sweep(resend_after_seconds: int, limit: int = 500) -> int:
     """Ring again for what is due and in nobody's hands; answers how many commands that was.
 
@@ -154,8 +159,9 @@ def sweep(resend_after_seconds: int, limit: int = 500) -> int:
         Command.update(run_after=now).where(
             Command.id.in_(found), Command.status == "pending"
         ).execute()
+        # Only while it is still due: somebody who was quicker may have run it, and it waits anew.
         Command.update(lease_until=now).where(
-            Command.id.in_(found), Command.status == "waiting"
+            Command.id.in_(found), Command.status == "waiting", Command.run_after <= now
         ).execute()
         return found
 

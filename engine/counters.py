@@ -47,10 +47,26 @@ def hit(limit: Limit, subject: str) -> Used:
     def write() -> Used:
         now = clock.now()
         until = now + limit.seconds * clock.SECOND
-        (row,) = db.rows(_HIT, (f"{limit.name}:{subject}", until, now, now))
-        return Used(limit, int(row[0]), max(1, (int(row[1]) - now + 999) // clock.SECOND))
+        ((count, until),) = db.rows(_HIT, (_key(limit, subject), until, now, now))
+        return _used(limit, count, until, now)
 
     return db.write(write)
+
+
+def standing(limit: Limit, subject: str) -> Used:
+    """Where the limit stands for a subject; counts nothing."""
+    now = clock.now()
+    found = db.rows("SELECT count, until FROM counter WHERE key = ?", (_key(limit, subject),))
+    count, until = found[0] if found and found[0][1] > now else (0, now)
+    return _used(limit, count, until, now)
+
+
+def _key(limit: Limit, subject: str) -> str:
+    return f"{limit.name}:{subject}"
+
+
+def _used(limit: Limit, count: int, until: int, now: int) -> Used:
+    return Used(limit, count, max(1, (until - now + 999) // clock.SECOND))
 
 
 def check(used: Used) -> None:

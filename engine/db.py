@@ -51,8 +51,6 @@ class Transaction:
         self.event_base: int | None = None
         self.events = 0
         self.topics: set[str] = set()
-        # Run as the last thing in the transaction.
-        self.before_commit: list[Callable[[], None]] = []
         self.after_commit: list[Callable[[], None]] = []
 
 
@@ -91,6 +89,8 @@ class Db:
                     "journal_mode": "wal",
                     "synchronous": "full",
                     "foreign_keys": 1,
+                    # REPLACE deletes, and must not get past what refuses deletion.
+                    "recursive_triggers": 1,
                     "busy_timeout": BUSY_TIMEOUT_MS,
                 },
             )
@@ -243,10 +243,7 @@ class Db:
         transaction = self._here.transaction = Transaction()
         try:
             with scope:
-                answer = fn()
-                for callback in transaction.before_commit:
-                    callback()
-                return answer, transaction
+                return fn(), transaction
         finally:
             self._here.transaction = None
 

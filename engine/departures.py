@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import accounts, clock, events, gigs, tasks
+from engine import accounts, arrivals, cancellation, clock, events, gigs
 from engine.apply import apply
 from engine.db import db
 from engine.errors import not_found
@@ -102,7 +102,8 @@ def _close(mailbox_id: str) -> tuple[int, int]:
 def release(gig: Gig, mailbox: Mailbox, held: list[Task]) -> None:
     """Take tasks from their holder, to where the gig's mode says; only inside `db.write`."""
     for task in held:
-        apply(ask(gig.distribution).released(gigs.facts(gig), tasks.facts(task)), task)
+        apply(ask(gig.distribution).released(gigs.facts(gig), arrivals.facts(task)), task)
+        cancellation.catch(gig, task, ACTOR)
     events.append(
         "task.released",
         *(events.Subject("task", task.id) for task in held),

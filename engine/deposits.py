@@ -25,6 +25,9 @@ ALLOWANCE_UNITS = 2**256 - 1
 # Gas of an approval and a deposit, with room: what a wallet must be able to pay before we begin.
 GAS_NEEDED = 250_000
 LOOK_AGAIN_SECONDS = 1.0
+DEPOSIT, APPROVAL = "deposit", "approve"
+# How often what other transactions have replaced is sent again.
+MOST_SENT = 3
 
 
 def request(caller: Caller, gig_id: str, wallet_id: str, amount_units: int) -> Command:
@@ -40,8 +43,11 @@ def request(caller: Caller, gig_id: str, wallet_id: str, amount_units: int) -> C
     def write() -> Command:
         gig = gigs.get(gig_id)
         permit("gig.deposit", caller, gig)
-        gigs.require_open(gig)
+        if gig.status != "cancelled":
+            # Work in hand of a cancelled gig is still paid, so what it lacks may be put in.
+            gigs.require_open(gig)
         install.treasury()
+        wallets.hold(caller, wallet.id)
         return commands.record(
             KIND,
             {"wallet_id": wallet.id, "amount_units": amount_units},
@@ -67,34 +73,55 @@ class _Deposit:
 def step(command: Command) -> commands.Outcome:
     """One step towards a final deposit; each finds by its intent what was sent before."""
     treasury = install.treasury()
-    sent = sender.find(f"deposit:{command.id}")
-    if sent is not None:
-        return _outcome(command, sent)
+    made, intent = _newest(DEPOSIT, command)
+    if made is not None and made.status != "replaced":
+        return _outcome(command, made)
     with db.reading():
         wallet = Wallet.get(Wallet.id == command.arguments["wallet_id"])
     private_key = install.current().keyring.decrypt(wallet.encrypted_key or "")
     deposit = _Deposit(treasury, sender.Key(wallet.evm_address, private_key), command)
-    approval = sender.find(f"approve:{command.id}")
     try:
-        return _send(deposit, approval)
+        return _send(deposit, intent)
     except ChainUnavailable as error:
-        if approval is not None:
+        if made is not None or _newest(APPROVAL, command)[0] is not None:
             raise
         raise unavailable() from error
 
 
-def _send(deposit: _Deposit, approval: ChainTransaction | None) -> commands.Outcome:
+def _newest(kind: str, command: Command) -> tuple[ChainTransaction | None, str]:
+    """The newest transaction of a kind for this command, and the intent to send the next under.
+
+    A replaced one can never be mined, so it may be sent again, under an intent of its own.
+    """
+    sent, intent = None, f"{kind}:{command.id}"
+    for number in range(1, MOST_SENT + 1):
+        found = sender.find(intent)
+        if found is None:
+            return sent, intent
+        sent = found
+        if sent.status != "replaced":
+            return sent, intent
+        intent = f"{kind}:{command.id}:{number + 1}"
+    raise Refused(
+        "deposit_failed",
+        "Other transactions took this deposit's place, so no money moved. The wallet's key may be "
+        "used outside of this install.",
+    )
+
+
+def _send(deposit: _Deposit, intent: str) -> commands.Outcome:
     treasury, address = deposit.treasury, deposit.key.address
     if treasury.allowance_units(address) < deposit.units:
-        if approval is not None:
-            return commands.Wait(LOOK_AGAIN_SECONDS)
-        _require_balances(deposit)
-        _transact(deposit, f"approve:{deposit.command.id}", treasury.approve(ALLOWANCE_UNITS))
+        approval, approving = _newest(APPROVAL, deposit.command)
+        if approval is not None and approval.status == "reverted":
+            raise Refused("deposit_failed", f"The token refused the approval: {approval.failure}")
+        if approval is None or approval.status == "replaced":
+            _require_balances(deposit)
+            _transact(deposit, approving, treasury.approve(ALLOWANCE_UNITS))
         return commands.Wait(LOOK_AGAIN_SECONDS)
     _require_balances(deposit)
-    gig_id = str(deposit.command.gig_id)
-    call = treasury.deposit(gig_id, deposit.units)
-    return _outcome(deposit.command, _transact(deposit, f"deposit:{deposit.command.id}", call))
+    call = treasury.deposit(str(deposit.command.gig_id), deposit.units)
+    return _outcome(deposit.command, _transact(deposit, intent, call))
 
 
 def _transact(deposit: _Deposit, intent: str, call: Call) -> ChainTransaction:
@@ -105,25 +132,11 @@ def _transact(deposit: _Deposit, intent: str, call: Call) -> ChainTransaction:
 
 
 def _require_balances(deposit: _Deposit) -> None:
-    """402 with what is short, before anything is sent."""
-    chain, address = deposit.treasury.chain, deposit.key.address
-    max_fee_wei, _ = chain.fees()
-    short = []
-    if deposit.treasury.usdc_units(address) < deposit.units:
-        short.append("usdc")
-    if chain.eth_balance_wei(address) < GAS_NEEDED * max_fee_wei:
-        short.append("gas")
-    if short:
-        raise Refused(
-            "insufficient_funds",
-            f"The wallet {address} is short of {' and '.join(short)}. Fund it and deposit again; "
-            "nothing was sent.",
-            short=short,
-        )
+    wallets.require_balances(deposit.treasury, deposit.key.address, deposit.units, GAS_NEEDED)
 
 
 def _outcome(command: Command, sent: ChainTransaction) -> commands.Outcome:
-    if sent.status == "sent":
+    if sent.status in ("sent", "replaced"):
         return commands.Wait(LOOK_AGAIN_SECONDS)
     if sent.status == "reverted":
         raise Refused(

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
-from engine import clock, endpoints, events, ledger, pages, rows, wallets, webhook_secrets
+from engine import (
+    clock,
+    endpoints,
+    escrow_gigs,
+    events,
+    gig_keys,
+    ledger,
+    pages,
+    rows,
+    wallets,
+    webhook_secrets,
+)
 from engine.accounts import clean_email
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
@@ -40,6 +52,9 @@ DEFAULTS: dict[str, Any] = {
     "owner_wallet": None,
     "proof_webhook_url": None,
     "join_webhook_url": None,
+    "task_escrow": False,
+    "webhook_max_price_units": None,
+    "webhook_daily_spend_units": None,
     "distribution": "queue",
     "queue_order": "fifo",
 }
@@ -50,15 +65,18 @@ def create(caller: Caller, values: dict[str, Any]) -> tuple[Gig, Invite | None]:
     full = {**DEFAULTS, **values}
     _check_mode(full)
     _check(full)
+    escrow_gigs.check(caller.account_id, full)
 
     def write() -> tuple[Gig, Invite | None]:
+        gig_id = new_id("GIG")
         gig = Gig.create(
-            id=new_id("GIG"),
+            id=gig_id,
             owner_id=caller.account_id,
             status="active",
             webhook_secret=webhook_secrets.new(),
             token=new_token(),
             created_at=clock.now(),
+            chain_key=gig_keys.key(gig_id),
             **full,
         )
         for field, kind in WEBHOOKS.items():
@@ -120,16 +138,27 @@ def mine(caller: Caller, tag: str | None, limit: int, after: pages.Position) -> 
         return pages.page(query, (Gig.created_at, Gig.id), limit, after, newest_first=True)
 
 
-def update(caller: Caller, gig_id: str, values: dict[str, Any]) -> Gig:
-    """Change the given fields; `status` closes or reopens (G-08)."""
+def update(
+    caller: Caller,
+    gig_id: str,
+    values: dict[str, Any],
+    revisions: Container[int] | None = None,
+) -> Gig:
+    """Change the given fields; `status` closes or reopens (G-08).
+
+    With `revisions` only if the gig is at one of them; `precondition_failed` otherwise (H-05).
+    """
     _check(values)
 
     def write() -> Gig:
-        gig = get(gig_id)
-        permit("gig.update", caller, gig)
+        permit("gig.update", caller, get(gig_id))
         if not values:
+            gig = get(gig_id)
+            _require_revision(gig.revision, revisions)
             return gig
+        gig = _revise(gig_id, revisions)
         changes = dict(values)
+        escrow_gigs.check_change(gig, changes)
         status = changes.pop("status", None)
         if status is not None and status != gig.status:
             move(gig, "close" if status == "closed" else "reopen")
@@ -149,12 +178,30 @@ def update(caller: Caller, gig_id: str, values: dict[str, Any]) -> Gig:
     return db.write(write)
 
 
+def _revise(gig_id: str, revisions: Container[int] | None = None) -> Gig:
+    """Give the gig its next revision, which locks its row: of many at once each has its turn."""
+    changed = Gig.update(revision=Gig.revision + 1).where(Gig.id == gig_id)
+    found: list[Gig] = list(changed.returning(Gig).execute())
+    _require_revision(found[0].revision - 1, revisions)
+    return found[0]
+
+
+def _require_revision(revision: int, revisions: Container[int] | None) -> None:
+    if revisions is not None and revision not in revisions:
+        raise Refused(
+            "precondition_failed",
+            "If-Match does not name this gig as it stands. Read it again and send its ETag.",
+            revision=revision,
+        )
+
+
 def rotate_token(caller: Caller, gig_id: str) -> Gig:
     """A new webhook token; the old one fails from this moment on (G-04)."""
 
     def write() -> Gig:
         gig = get(gig_id)
         permit("gig.rotate_token", caller, gig)
+        _revise(gig.id)
         Gig.update(token=new_token()).where(Gig.id == gig.id).execute()
         events.append(
             "gig.token_rotated",
@@ -174,14 +221,15 @@ def facts(gig: Gig) -> GigFacts:
 
 def require_open(gig: Gig) -> None:
     if gig.status != "active":
-        raise Refused("gig_closed", "This gig is closed: it takes and hands out no more tasks.")
+        raise Refused(
+            "gig_closed", f"This gig is {gig.status}: it takes and hands out no more tasks."
+        )
 
 
 def funds(gig: Gig) -> tuple[int, int]:
     """(available, reserved) base units of the gig's pot."""
     with db.reading():
-        reserved = ledger.reserved_units(gig.id)
-        return ledger.pot_units(gig.id) - reserved, reserved
+        return ledger.free_units(gig.id), ledger.owed_units(gig.id)
 
 
 def add_invite(

@@ -48,6 +48,8 @@ def join(caller: Caller, gig_id: str, values: dict[str, Any]) -> tuple[Mailbox, 
         if known is not None:
             return known, False
         gigs.require_open(gig)
+        if address is not None:
+            wallets.require_unproven(address, account.id)
         invite = _use_invite(gig, values.get("invite"), account.email)
         admitted = not gig.requires_approval or (invite is not None and invite.email is not None)
         wallet_address = address or wallets.make_hot(account.id, gig.title[:100]).evm_address
@@ -193,6 +195,9 @@ def update(caller: Caller, gig_id: str, mailbox_id: str, values: dict[str, Any])
             )
         if not values:
             return mailbox
+        address = values.get("wallet_address")
+        if address is not None and address != mailbox.wallet_address:
+            wallets.require_unproven(address, mailbox.account_id)
         changes = dict(values)
         status = changes.pop("status", None)
         if status is not None and status != mailbox.status:

@@ -18,18 +18,21 @@ def _runner() -> Runner:
     return Runner(db.database, str(FOLDER))
 
 
-def up() -> list[str]:
-    """Apply what is pending; answers the names. Safe to run at once from several processes."""
+def up(target: str | None = None) -> list[str]:
+    """Apply what is pending, or no more than up to `target`; answers the names.
+
+    Safe to run at once from several processes.
+    """
     with db.reading():
         if db.is_postgres:
             db.rows("SELECT pg_advisory_lock(?)", (_LOCK,))
             try:
-                applied: list[str] = _runner().up()
+                applied: list[str] = _runner().up(target)
             finally:
                 db.rows("SELECT pg_advisory_unlock(?)", (_LOCK,))
         else:
             with db.database.atomic("EXCLUSIVE"):
-                applied = _runner().up()
+                applied = _runner().up(target)
     events.keep_growing()
     return applied
 

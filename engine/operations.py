@@ -24,6 +24,7 @@ DEFAULT: dict[str, frozenset[str]] = {
     "gig.update": frozenset({OWNER}),
     "gig.deposit": frozenset({OWNER}),
     "gig.settle": frozenset({OWNER}),
+    "gig.cancel": frozenset({OWNER}),
     "gig.events": frozenset({OWNER, MEMBER}),
     "gig.rotate_token": frozenset({OWNER}),
     "gig.rotate_secret": frozenset({OWNER}),

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import clock, commands, events, gigs, pages
+from engine import clock, events, gigs, pages
+from engine.chain.treasury_events import DepositSettled, PaidOut
 from engine.db import db
 from engine.models.chain import ChainTransaction
 from engine.models.mailbox import Mailbox
 from engine.models.proof import Proof
 from engine.models.rollup import Rollup
 from engine.moves import take
+from engine.observers import on_event, on_failure
 from engine.operations import OWNER, Caller, permit
 from engine.rules import money
+
+# A payout that failed is tried again by itself, ever later, until the reason is gone.
+FIRST_RETRY_MS = 60 * clock.SECOND
+LAST_RETRY_MS = 6 * 60 * 60 * clock.SECOND
 
 
 def refused(rollup_id: str, reason: str) -> None:
@@ -24,48 +30,96 @@ def refused(rollup_id: str, reason: str) -> None:
 
 
 def _fail(rollup_id: str, reason: str, *conditions: Any) -> None:
-    """The worker is still owed, and the next settlement tries again."""
-    if not take(Rollup, rollup_id, "fail", *conditions, failure=reason):
+    """The worker is still owed; `settlement.retry_stuck` and the next settlement try again."""
+    before = Rollup.get(Rollup.id == rollup_id)
+    pause = min(FIRST_RETRY_MS << min(before.failures, 20), LAST_RETRY_MS)
+    sets = {
+        "failure": reason,
+        "failures": Rollup.failures + 1,
+        "retry_at": clock.now() + pause,
+    }
+    if not take(Rollup, rollup_id, "fail", *conditions, **sets):
         return
-    rollup = Rollup.get(Rollup.id == rollup_id)
+    if before.failures:
+        # Its owner and worker know; only how it ends is news.
+        return
     events.append(
         "payout.failed",
-        events.Subject("rollup", rollup.id),
+        events.Subject("rollup", rollup_id),
         actor="chain",
-        gig_id=rollup.gig_id,
-        mailbox_id=rollup.mailbox_id,
-        data={"rollup_id": rollup.id, "failure": reason},
+        gig_id=before.gig_id,
+        mailbox_id=before.mailbox_id,
+        data={"rollup_id": rollup_id, "failure": reason},
     )
 
 
-def reverted(row: ChainTransaction) -> None:
-    """A transaction of ours was mined and reverted: its payouts failed and are owed."""
-    carried = Rollup.select().where(Rollup.chain_transaction_id == row.id, Rollup.status == "sent")
+@on_failure
+def _not_done(transaction: ChainTransaction) -> set[str]:
+    """A transaction of ours did not pay: mined but reverted, or its nonce went to another."""
+    transaction = ChainTransaction.get_by_id(transaction.id)
+    carried = Rollup.select().where(
+        Rollup.chain_transaction_id == transaction.id, Rollup.status == "sent"
+    )
+    waiting = set()
     for rollup in list(carried):
-        reason = "The transaction was mined but the contract refused it."
-        _fail(rollup.id, reason, Rollup.chain_transaction_id == row.id)
-        commands.wake_waiting({rollup.command_id})
+        mine = Rollup.chain_transaction_id == transaction.id
+        if transaction.status == "reverted":
+            _fail(rollup.id, transaction.failure or "The contract refused it.", mine)
+        else:
+            # It may have been paid by the very transaction that took the nonce; then the contract
+            # refuses a second payment, and its event says that the first was made.
+            take(Rollup, rollup.id, "resend", mine, chain_transaction_id=None)
+        waiting.add(rollup.command_id)
+    return waiting
 
 
-def paid(rollup: Rollup, tx_hash: str) -> None:
-    """The chain says, finally, that this rollup was paid; only inside `db.write`.
+@on_event(PaidOut, DepositSettled)
+def _heard(event: PaidOut | DepositSettled, taken_back: bool) -> set[str]:
+    rollup = Rollup.get_or_none(Rollup.payout_key == event.payout_key)
+    if rollup is None:
+        return set()
+    if taken_back:
+        _unpaid(rollup)
+    else:
+        _paid(rollup, event)
+    return {rollup.command_id}
 
-    The caller wakes the rollup's command, once for all that he was told.
-    """
+
+def _paid(rollup: Rollup, event: PaidOut | DepositSettled) -> None:
+    """The chain says, finally, that this rollup was paid."""
     now = clock.now()
     told = {
-        "tx_hash": tx_hash,
+        "tx_hash": event.tx_hash,
+        "wallet_address": event.to,
+        # What the contract took: its rate may have changed since this was decided.
+        "fee_units": event.fee_units,
         "paid_at": now,
         "failure": None,
+        "retry_at": None,
         # By a transaction that we had given up or never knew to have left.
         "settled_by_reconciliation": rollup.status != "sent",
     }
     if not take(Rollup, rollup.id, "pay", **told):
         return
     Proof.update(paid_out_at=now).where(Proof.rollup_id == rollup.id).execute()
+    net = money.to_dollars(rollup.gross_units)
+    _tell(rollup, "payout.paid", gross_amount=net, net_amount=net, tx_hash=event.tx_hash)
+
+
+def _unpaid(rollup: Rollup) -> None:
+    """A reorg took the payment back. The sender sends the same bytes again, or it is owed anew."""
+    reserved = money.fee_on_top(rollup.gross_units, rollup.fee_bps)
+    if not take(Rollup, rollup.id, "unpay", paid_at=None, tx_hash=None, fee_units=reserved):
+        return
+    Proof.update(paid_out_at=None).where(Proof.rollup_id == rollup.id).execute()
+    net = money.to_dollars(rollup.gross_units)
+    _tell(rollup, "payout.taken_back", gross_amount=net, net_amount=net, tx_hash=rollup.tx_hash)
+
+
+def _tell(rollup: Rollup, kind: str, **fields: Any) -> None:
     carried = Proof.select(Proof.id).where(Proof.rollup_id == rollup.id).order_by(Proof.id)
     events.append(
-        "payout.paid",
+        kind,
         events.Subject("rollup", rollup.id),
         actor="chain",
         gig_id=rollup.gig_id,
@@ -73,11 +127,9 @@ def paid(rollup: Rollup, tx_hash: str) -> None:
         data={
             "mailbox_id": rollup.mailbox_id,
             "rollup_id": rollup.id,
-            "gross_amount": money.to_dollars(rollup.gross_units),
-            "net_amount": money.to_dollars(rollup.gross_units),
             "wallet_address": rollup.wallet_address,
-            "tx_hash": tx_hash,
             "proof_ids": [proof.id for proof in carried],
+            **fields,
         },
     )
 
@@ -91,6 +143,14 @@ def listed(caller: Caller, gig_id: str, limit: int, after: pages.Position) -> li
         if OWNER not in has:
             own = Mailbox.select(Mailbox.id).where(Mailbox.account_id == caller.account_id)
             query = query.where(Rollup.mailbox_id.in_(own))
+        return pages.page(query, (Rollup.created_at, Rollup.id), limit, after)
+
+
+def mine(caller: Caller, limit: int, after: pages.Position) -> list[Rollup]:
+    """What the caller is paid in every gig; by (created_at, id)."""
+    with db.reading():
+        own = Mailbox.select(Mailbox.id).where(Mailbox.account_id == caller.account_id)
+        query = Rollup.select().where(Rollup.mailbox_id.in_(own))
         return pages.page(query, (Rollup.created_at, Rollup.id), limit, after)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import claims, clock, events, gigs, mailboxes, tasks
+from engine import arrivals, cancellation, claims, clock, events, gigs, mailboxes, tasks
 from engine.apply import apply
 from engine.db import db
 from engine.deliveries import money_field
@@ -211,12 +211,13 @@ def _reject(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict
         rejection_tag=verdict.rejection_tag or "other",
         reviewed_at=clock.now(),
     )
-    plan = ask(gig.distribution).rejected(gigs.facts(gig), tasks.facts(task), verdict.requeue)
+    plan = ask(gig.distribution).rejected(gigs.facts(gig), arrivals.facts(task), verdict.requeue)
     apply(plan, task)
     requeued = task.status == "queued"
     if requeued:
         Proof.update(returned=True).where(Proof.id == proof.id).execute()
         proof.returned = True
+        cancellation.catch(gig, task, caller.account_id)
     _tell(caller.account_id, gig, proof, revised=before != "pending", auto=False)
     return Reviewed(proof, before, requeued)
 

@@ -72,6 +72,11 @@ class Settings:
     PUBLIC_URL: str = setting(
         "http://127.0.0.1:8080", "Where this install is reached; links are made of it.", _HTTP
     )
+    TRUSTED_PROXIES: str = setting(
+        "",
+        "Addresses or networks, with commas between, whose X-Forwarded-For says who calls.",
+        validate.Regexp(r"^([0-9a-fA-F:./, ]*)$", error="addresses with commas between"),
+    )
     CHAIN_RPC_URL: str = setting(
         "", "The JSON-RPC address of an EVM node; empty means no chain.", _HTTP, secret=True
     )
@@ -84,6 +89,17 @@ class Settings:
         "",
         "The private key that pays out; it needs the contract's settler role.",
         _KEY,
+        secret=True,
+    )
+    REFUNDER_KEY: str = setting(
+        "",
+        "The private key that refunds; it needs the contract's refunder role. Empty: OPERATOR_KEY.",
+        _KEY,
+        secret=True,
+    )
+    DEPOSIT_ID_SECRET: str = setting(
+        "",
+        "What the ids of named deposits are made with; empty: made once and kept in the database.",
         secret=True,
     )
     TREASURY_BLOCK: int = setting(
@@ -99,6 +115,26 @@ class Settings:
     )
     CONFIRMATIONS: int = setting(
         3, "Blocks on top of a transaction before it counts.", validate.Range(1, 1000)
+    )
+    BUMP_SECONDS: int = setting(
+        60,
+        "After how long a transaction that no block takes is signed again with higher fees.",
+        validate.Range(1, 86_400),
+    )
+    MAX_FEE_GWEI: int = setting(
+        500,
+        "The most to pay for one unit of gas, in 10^9 wei; above it nothing is sent.",
+        validate.Range(1, 1_000_000),
+    )
+    GAP_SECONDS: int = setting(
+        30,
+        "After how long a nonce that nobody uses, and that holds up others, is filled.",
+        validate.Range(1, 86_400),
+    )
+    GAS_ALARM_WEI: int = setting(
+        50_000_000_000_000_000,
+        "A warning is logged while the settler or the refunder has less ether than this.",
+        validate.Range(0, 10**27),
     )
     WORKER_THREADS: int = setting(
         8, "Threads that run commands, for each worker process.", validate.Range(1, 64)

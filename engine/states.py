@@ -11,6 +11,8 @@ Moves = dict[tuple[str, str], str]
 GIG: Moves = {
     ("active", "close"): "closed",
     ("closed", "reopen"): "active",
+    ("active", "cancel"): "cancelled",
+    ("closed", "cancel"): "cancelled",
 }
 
 ACCOUNT: Moves = {
@@ -25,6 +27,10 @@ MAILBOX: Moves = {
 }
 
 TASK: Moves = {
+    ("unfunded", "fund"): "queued",
+    ("unfunded", "cancel"): "cancelled",
+    ("queued", "cancel"): "cancelled",
+    ("rejected", "cancel"): "cancelled",
     ("queued", "claim"): "claimed",
     ("claimed", "release"): "queued",
     ("claimed", "submit"): "submitted",
@@ -49,10 +55,16 @@ ROLLUP: Moves = {
     ("pending", "fail"): "failed",
     ("sent", "fail"): "failed",
     ("failed", "retry"): "pending",
+    # Its transaction can never be mined any more: another one has the nonce.
+    ("sent", "resend"): "pending",
     # The chain says that it was paid, whatever we believed.
     ("pending", "pay"): "paid",
     ("sent", "pay"): "paid",
     ("failed", "pay"): "paid",
+    # It pays nothing, so the chain has no say.
+    ("pending", "settle"): "settled",
+    # The chain took the payment back in a reorg.
+    ("paid", "unpay"): "sent",
 }
 
 COMMAND: Moves = {
@@ -94,6 +106,45 @@ ENDPOINT: Moves = {
 CHAIN_TRANSACTION: Moves = {
     ("sent", "succeed"): "succeeded",
     ("sent", "revert"): "reverted",
+    # Another transaction of the same signer has its nonce, for good.
+    ("sent", "replace"): "replaced",
+    # The chain took its block back in a reorg.
+    ("succeeded", "unmine"): "sent",
+    ("reverted", "unmine"): "sent",
+    ("replaced", "unmine"): "sent",
+}
+
+ESCROW: Moves = {
+    ("planned", "open"): "open",
+    ("planned", "abandon"): "abandoned",
+    # Given up too early: what opens after all is given back.
+    ("abandoned", "open"): "open",
+    ("open", "refund_asked"): "refunding",
+    ("refunding", "refund_refused"): "open",
+    ("open", "settle"): "settled",
+    ("refunding", "settle"): "settled",
+    ("open", "refund"): "refunded",
+    ("refunding", "refund"): "refunded",
+    ("open", "reclaim"): "reclaimed",
+    ("refunding", "reclaim"): "reclaimed",
+    # The chain took it back in a reorg.
+    ("open", "unopen"): "planned",
+    ("refunding", "unopen"): "planned",
+    ("settled", "reopen"): "open",
+    ("refunded", "reopen"): "open",
+    ("reclaimed", "reopen"): "open",
+}
+
+POT_REFUND: Moves = {
+    ("pending", "send"): "sent",
+    ("pending", "fail"): "failed",
+    ("sent", "fail"): "failed",
+    ("failed", "retry"): "pending",
+    ("sent", "resend"): "pending",
+    ("pending", "pay"): "paid",
+    ("sent", "pay"): "paid",
+    ("failed", "pay"): "paid",
+    ("paid", "unpay"): "sent",
 }
 
 TABLES: dict[str, Moves] = {
@@ -107,6 +158,8 @@ TABLES: dict[str, Moves] = {
     "delivery": DELIVERY,
     "endpoint": ENDPOINT,
     "chain_transaction": CHAIN_TRANSACTION,
+    "escrow": ESCROW,
+    "pot_refund": POT_REFUND,
 }
 
 

@@ -10,17 +10,28 @@ from typing import Any
 
 import simplejson
 
-from engine import claims, clock, commands, events, gigs, mailboxes, rows
+from engine import (
+    arrivals,
+    cancellation,
+    claims,
+    clock,
+    events,
+    gigs,
+    mailboxes,
+    rows,
+    spending,
+    task_escrow,
+)
 from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
 from engine.ids import new_id
+from engine.models.command import Command
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Exclusion, Task
 from engine.modes import ask
 from engine.operations import Caller, permit
-from engine.plans import TaskFacts
 
 DEFAULT_PRIORITY = 1000
 MAX_PRIORITY = 9_999_999_999
@@ -54,7 +65,15 @@ class Submission:
         return hashlib.sha256(simplejson.dumps(told).encode()).hexdigest()
 
 
-def submit(gig_id: str, token: str, sent: Submission) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Taken:
+    """What became of a task that was sent: the answer, or the command that is still at it."""
+
+    answer: dict[str, Any] | None = None
+    command: Command | None = None
+
+
+def submit(gig_id: str, token: str, sent: Submission) -> Taken:
     """Take in a task through the gig's webhook; answers what its mode replies (T-02).
 
     The same `external_id` in a gig makes one task for ever, and the repeat gets the first answer
@@ -68,7 +87,7 @@ def submit(gig_id: str, token: str, sent: Submission) -> dict[str, Any]:
             max_chars=MAX_PAYLOAD_CHARACTERS,
         )
 
-    def write() -> dict[str, Any]:
+    def write() -> Taken:
         gig = gigs.get(gig_id)
         if not hmac.compare_digest(gig.token.encode(), token.encode()):
             raise Refused("wrong_token", "This is not the gig's token. Ask its owner.")
@@ -84,7 +103,7 @@ def submit(gig_id: str, token: str, sent: Submission) -> dict[str, Any]:
     return db.write(write)
 
 
-def _repeat_of(gig: Gig, sent: Submission) -> dict[str, Any] | None:
+def _repeat_of(gig: Gig, sent: Submission) -> Taken | None:
     """The first answer for this external id, or None for a new one.
 
     Of two that come at once the second waits at the unique key that the first has written, so
@@ -99,25 +118,27 @@ def _repeat_of(gig: Gig, sent: Submission) -> dict[str, Any] | None:
             "external_id: another task was sent under this id. Use a new id for a new task.",
             message_id=known.id,
         )
-    return commands.result_of(_command_id(gig.id, known.id))
+    answer = arrivals.answer_of(known.id)
+    if answer is not None:
+        return Taken(answer)
+    return Taken(command=task_escrow.again(gig, known.id))
 
 
-def _command_id(gig_id: str, task_id: str) -> str:
-    return task_id.replace("TASK_", "CMD_", 1)
-
-
-def _take_in(gig: Gig, sent: Submission) -> dict[str, Any]:
+def _take_in(gig: Gig, sent: Submission) -> Taken:
     now = clock.now()
     task_id = new_id("TASK")
+    price_units = sent.price_units
+    if gig.task_escrow:
+        price_units = task_escrow.price_units(gig, sent.price_units, sent.price_tbd)
     values: dict[str, Any] = {
         "id": task_id,
         "gig_id": gig.id,
-        "status": "queued",
+        "status": "unfunded" if gig.task_escrow else "queued",
         "subject": sent.subject,
         "payload": sent.payload,
         "content_type": sent.content_type,
         "tags": list(sent.tags),
-        "price_units": sent.price_units,
+        "price_units": price_units,
         "price_tbd": sent.price_tbd,
         "priority": DEFAULT_PRIORITY if sent.priority is None else sent.priority,
         "external_id": sent.external_id,
@@ -133,32 +154,10 @@ def _take_in(gig: Gig, sent: Submission) -> dict[str, Any]:
             raise Refused("try_again", "Two requests met here. Send it again.")
         return repeated
     task = Task(number=made[0][0], **values)
-    reply = apply(ask(gig.distribution).distribute(gigs.facts(gig), facts(task)), task)
-    answer = {"status": reply.pop("status"), "message_id": task.id, **reply}
-    events.append(
-        "task.submitted",
-        events.Subject("task", task.id),
-        actor="webhook",
-        gig_id=gig.id,
-        data={"status": answer["status"], "subject": task.subject, "tags": task.tags},
-    )
-    commands.record_done(
-        _command_id(gig.id, task.id), "task.submit", gig.id, {"task_id": task.id}, answer
-    )
-    return answer
-
-
-def facts(task: Task) -> TaskFacts:
-    """The task as its mode is shown it."""
-    return TaskFacts(
-        task.id,
-        task.status,
-        task.priority,
-        tuple(task.tags),
-        task.price_units,
-        task.price_tbd,
-        task.mailbox_id,
-    )
+    spending.count(gig, task)
+    if gig.task_escrow:
+        return Taken(command=task_escrow.begin(gig, task))
+    return Taken(arrivals.hand_out(gig, task))
 
 
 def _take_for_granted() -> None:
@@ -226,7 +225,9 @@ def decline(caller: Caller, gig_id: str, task_id: str, mailbox_id: str | None = 
         )
         if skipped is not None and task.mailbox_id != mailbox.id:
             return
-        apply(ask(gig.distribution).declined(gigs.facts(gig), facts(task), mailbox.id), task)
+        plan = ask(gig.distribution).declined(gigs.facts(gig), arrivals.facts(task), mailbox.id)
+        apply(plan, task)
+        cancellation.catch(gig, task, caller.account_id)
         events.append(
             "task.declined",
             events.Subject("task", task.id),

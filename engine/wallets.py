@@ -1,11 +1,17 @@
-"""Wallets (Y-06). A private key is encrypted at rest, decrypted to sign, and never answered."""
+"""Wallets (Y-06). A private key is encrypted at rest, decrypted to sign, and never answered.
+
+A hot wallet is proven from the start: its key was made here and was never anybody else's.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine import clock, install, pages
 from engine.chain.client import checksum, new_key
+from engine.chain.treasury import Treasury
 from engine.db import db
-from engine.errors import invalid, not_found
+from engine.errors import Refused, invalid, not_found
 from engine.ids import new_id
 from engine.models.wallet import Wallet
 from engine.operations import Caller
@@ -28,8 +34,10 @@ def create(caller: Caller, label: str, is_hot: bool, evm_address: str | None) ->
     if evm_address is None:
         raise invalid("evm_address", "give the address of the external wallet")
     address = clean_address("evm_address", evm_address)
-    return db.write(
-        lambda: Wallet.create(
+
+    def write() -> Wallet:
+        require_unproven(address, caller.account_id)
+        return Wallet.create(
             id=new_id("WALLET"),
             account_id=caller.account_id,
             label=label,
@@ -38,12 +46,14 @@ def create(caller: Caller, label: str, is_hot: bool, evm_address: str | None) ->
             encrypted_key=None,
             created_at=clock.now(),
         )
-    )
+
+    return db.write(write)
 
 
 def make_hot(account_id: str, label: str) -> Wallet:
     """Only inside `db.write`."""
     private_key, address = new_key()
+    now = clock.now()
     return Wallet.create(
         id=new_id("WALLET"),
         account_id=account_id,
@@ -51,23 +61,67 @@ def make_hot(account_id: str, label: str) -> Wallet:
         evm_address=address,
         is_hot_wallet=True,
         encrypted_key=install.current().keyring.encrypt(private_key),
-        created_at=clock.now(),
+        created_at=now,
+        verified_at=now,
+    )
+
+
+def require_unproven(address: str, account_id: str) -> None:
+    """Refuse an address that another account has proven to be its own (M-01).
+
+    One that nobody has proven may be named by any number of accounts.
+    """
+    proven = Wallet.select().where(
+        Wallet.evm_address == address,
+        Wallet.verified_at.is_null(False),
+        Wallet.deleted_at.is_null(),
+        Wallet.account_id != account_id,
+    )
+    with db.reading():
+        taken = proven.exists()
+    if taken:
+        raise address_proven(address)
+
+
+def address_proven(address: str) -> Refused:
+    return Refused(
+        "address_proven",
+        f"Another account has proven that {address} is its own. Give an address of yours.",
     )
 
 
 def mine(caller: Caller, limit: int, after: pages.Position) -> list[Wallet]:
     """The caller's wallets, oldest first."""
     with db.reading():
-        query = Wallet.select().where(Wallet.account_id == caller.account_id)
-        return pages.page(query, (Wallet.created_at, Wallet.id), limit, after)
+        return pages.page(_live(caller), (Wallet.created_at, Wallet.id), limit, after)
 
 
 def get(caller: Caller, wallet_id: str) -> Wallet:
+    """A wallet of the caller's; 404 for anybody else's, and for a deleted one."""
     with db.reading():
-        wallet = Wallet.get_or_none(Wallet.id == wallet_id, Wallet.account_id == caller.account_id)
+        wallet: Wallet | None = _live(caller).where(Wallet.id == wallet_id).first()
     if wallet is None:
         raise not_found("wallet")
     return wallet
+
+
+def hold(caller: Caller, wallet_id: str) -> Wallet:
+    """The same, locked until the transaction ends, so that it is not deleted meanwhile.
+
+    Whoever records a command that uses a wallet holds it first, and names it `wallet_id` in the
+    command's arguments. Only inside `db.write`.
+    """
+    found = db.lock(_live(caller).where(Wallet.id == wallet_id))
+    if not found:
+        raise not_found("wallet")
+    wallet: Wallet = found[0]
+    return wallet
+
+
+def _live(caller: Caller) -> Any:
+    return Wallet.select().where(
+        Wallet.account_id == caller.account_id, Wallet.deleted_at.is_null()
+    )
 
 
 def balances(wallet: Wallet) -> tuple[int, int]:
@@ -76,4 +130,25 @@ def balances(wallet: Wallet) -> tuple[int, int]:
     return (
         treasury.chain.eth_balance_wei(wallet.evm_address),
         treasury.usdc_units(wallet.evm_address),
+    )
+
+
+def require_balances(treasury: Treasury, address: str, units: int, gas: int) -> None:
+    """402 with what is short, before anything is sent."""
+    max_fee_wei, _ = treasury.chain.fees()
+    short = []
+    if treasury.usdc_units(address) < units:
+        short.append("usdc")
+    if treasury.chain.eth_balance_wei(address) < gas * max_fee_wei:
+        short.append("gas")
+    if short:
+        raise insufficient(address, *short)
+
+
+def insufficient(address: str, *short: str) -> Refused:
+    return Refused(
+        "insufficient_funds",
+        f"The wallet {address} is short of {' and '.join(short)}. Fund it and ask again; "
+        "nothing was sent.",
+        short=list(short),
     )

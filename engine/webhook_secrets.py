@@ -34,6 +34,13 @@ def unseal(kept: str) -> str:
     return kept if kept.startswith(SECRET_PREFIX) else install.current().keyring.decrypt(kept)
 
 
+def renew(kept: str) -> str | None:
+    """The same under the first master key, also where it was plain; None when it is so already."""
+    if kept.startswith(SECRET_PREFIX):
+        return seal(kept)
+    return install.current().keyring.renew(kept)
+
+
 def of(owner: Owner) -> str:
     """The present secret (`whsec_…`), for its owner's eyes."""
     return unseal(owner.webhook_secret)

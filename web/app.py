@@ -11,7 +11,7 @@ from engine import development
 from jobs.runtime import Runtime
 from web import errors, fields, keyed, limits, metrics, openapi
 from web.request_log import log_requests
-from web.routes import access, deliveries, dev, funds, gigs, install, pages, work
+from web.routes import access, deliveries, dev, funds, gigs, install, pages, public, wallets, work
 from web.schemas.problem import Problem
 from web.strict_json import ExactJson
 
@@ -53,8 +53,10 @@ def create(runtime: Runtime) -> Flask:
         access.routes,
         gigs.routes,
         work.routes,
+        wallets.routes,
         funds.routes,
         deliveries.routes,
+        public.routes,
     ):
         api.register_blueprint(blueprint)
     if runtime.settings.is_dev:

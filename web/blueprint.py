@@ -150,12 +150,14 @@ class Routes(Blueprint):  # type: ignore[misc]
         *,
         key: Callable[[], Any] | None = auth.caller,
         payload: bool = False,
+        etag: bool = False,
         refuses: Iterable[int] = (),
         **options: Any,
     ) -> Callable[[View], View]:
         """A route whose caller needs `key`, before anything he sends is read; None opens it to all.
 
-        With `payload` the view reads the body itself. `refuses` are statuses of refusals beside
+        With `payload` the view reads the body itself. With `etag` the answer carries one, and what
+        writes takes `If-Match` (`web/etags.py`). `refuses` are statuses of refusals beside
         those that `web/openapi.py` tells of every route.
         """
         register = super().route(rule, **options)
@@ -163,7 +165,7 @@ class Routes(Blueprint):  # type: ignore[misc]
         def decorate(view: View) -> View:
             guarded = _guarded(view, key, payload)
             told = openapi.Told(
-                f"{self.name}_{view.__name__}", rule, key, payload, frozenset(refuses)
+                f"{self.name}_{view.__name__}", rule, key, payload, etag, frozenset(refuses)
             )
             guarded._apidoc = {**getattr(view, "_apidoc", {}), "told": told}  # type: ignore[attr-defined]
             registered: View = register(guarded)

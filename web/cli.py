@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from engine import accounts, audit, departures, install, migrate, settings
+from engine import accounts, audit, departures, install, key_rotation, migrate, settings
 from engine.chain.errors import ChainUnavailable
 from engine.errors import Refused, SettingsError
 from engine.rules import money
@@ -104,7 +104,10 @@ def serve(port: int, host: str, data_dir: Path | None) -> None:
     """Answer the API. With the in-memory broker this process does all the work as well."""
     with _runtime(data_dir) as runtime:
         _require_schema()
-        listening = server.listen(app.create(runtime), host, port, runtime.settings.SERVER_THREADS)
+        settings = runtime.settings
+        listening = server.listen(
+            app.create(runtime), host, port, settings.SERVER_THREADS, settings.TRUSTED_PROXIES
+        )
         if runtime.in_memory:
             runtime.start_everything()
         server.stop_on_signals()
@@ -195,6 +198,8 @@ def audit_command(data_dir: Path | None, as_json: bool) -> None:
                 click.echo(f"{label:>12} ${money.to_dollars(units)}")
         click.echo(f"{'gigs':>12} {report.gigs}")
         click.echo(f"{'block':>12} {report.block_number}")
+        for warning in report.warnings:
+            click.echo(f"WARNING: {warning}", err=True)
         for fault in report.faults:
             click.echo(f"FAULT: {fault}", err=True)
         click.echo("The books balance." if report.ok else "THE BOOKS DO NOT BALANCE.")
@@ -246,3 +251,45 @@ def deactivate_account(email: str, data_dir: Path | None, as_json: bool) -> None
             f"{done.email} is inactive: {done.keys} keys revoked, {done.mailboxes} mailboxes "
             f"closed, {done.tasks} tasks given back."
         )
+
+
+@main.group("keys")
+def keys_group() -> None:
+    """Master keys, under which private keys and other secrets are encrypted."""
+
+
+@keys_group.command("rotate")
+@data_dir_option
+@json_option
+@sentences
+def rotate_keys(data_dir: Path | None, as_json: bool) -> None:
+    """Encrypt everything anew under the first master key, so that older ones can be dropped.
+
+    Put a new key first in MUSTER_MASTER_KEYS, the old one behind it, and start every process anew.
+    Then run this; servers may run meanwhile, and it may be stopped and run again. Once it ends with
+    exit code 0, take the old key out.
+    """
+    with _runtime(data_dir):
+        _require_schema()
+        report = key_rotation.run()
+    if as_json:
+        click.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        for name, count in report.counts.items():
+            label = name.replace("_", " ")
+            click.echo(f"{label:>16} {count.renewed} renewed, {count.current} were already")
+    if report.unreadable:
+        click.echo(
+            f"muster: {report.unreadable} rows are under a master key that is missing. Put it back "
+            "into MUSTER_MASTER_KEYS, behind the first, and run this again.",
+            err=True,
+        )
+    if report.late:
+        click.echo(
+            f"muster: {report.late} rows were written meanwhile and are under an old key. Run this "
+            "again; if it stays so, a process was not started anew with the new key first.",
+            err=True,
+        )
+    if report.ok and not as_json:
+        click.echo("Everything is under the first key; the others can be dropped.")
+    sys.exit(0 if report.ok else 1)

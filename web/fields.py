@@ -105,6 +105,18 @@ def one_of(*names: str, **kwargs: Any) -> fields.String:
     )
 
 
+def time_zone(**kwargs: Any) -> fields.String:
+    """A name of the IANA database, like `Europe/Berlin`."""
+
+    def check(value: str) -> None:
+        if value not in times.zones():
+            raise ValidationError("give a name of the IANA time zone database, like Europe/Berlin")
+
+    return fields.String(
+        validate=check, metadata={"description": "A name of the IANA database."}, **kwargs
+    )
+
+
 def tags(**kwargs: Any) -> fields.List[str]:
     """Up to 25 tags of 1 to 256 characters."""
     return fields.List(

@@ -24,10 +24,10 @@ SECONDS = Histogram(
 
 class _Backlog(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        for name, help_text, label, rows in backlog.numbers():
-            family = GaugeMetricFamily(f"muster_{name}", help_text, labels=[label])
-            for value, count in rows:
-                family.add_metric([value], count)
+        for name, help_text, labels, rows in backlog.numbers():
+            family = GaugeMetricFamily(f"muster_{name}", help_text, labels=labels)
+            for values, number in rows:
+                family.add_metric(values, number)
             yield family
 
 

@@ -35,7 +35,7 @@ SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "The same key."},
     "adminKey": {"type": "apiKey", "in": "header", "name": "x-admin-key"},
 }
-REFUSALS = (400, 401, 402, 403, 404, 409, 410, 413, 415, 422, 429, 502, 503)
+REFUSALS = (400, 401, 402, 403, 404, 409, 410, 412, 413, 415, 422, 428, 429, 502, 503)
 WAITS = frozenset({409, 429, 503})
 # What the two databases and every client can carry: any content type, kept to the byte (H-11).
 PAYLOAD_TYPES = ("application/json", "text/plain", "text/html", "application/octet-stream")
@@ -58,6 +58,17 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
                 "minLength": 1,
                 "maxLength": MAX_KEY_CHARACTERS,
                 "pattern": r"^[!#-+\--~]([ !#-+\--~]*[!#-+\--~])?$",
+            },
+        },
+    ),
+    "IfMatch": (
+        "If-Match",
+        {
+            "description": "The ETag that was read, several of them, or `*`: the change is made if "
+            "one of them is still the present one, and else refused with 412, which tells it.",
+            "schema": {
+                "type": "string",
+                "pattern": r'^(\*|"[0-9]{1,18}"(, "[0-9]{1,18}")*)$',
             },
         },
     ),
@@ -87,6 +98,10 @@ _HEADERS: dict[str, dict[str, Any]] = {
     "Replayed": {
         "description": "`true` on a stored answer.",
         "schema": {"type": "string", "enum": ["true"]},
+    },
+    "Tag": {
+        "description": "The state that can be edited; for `If-Match`.",
+        "schema": {"type": "string", "pattern": '^"[0-9]+"$'},
     },
     "StatusUrl": {
         "description": "Where the command tells its state.",
@@ -118,6 +133,7 @@ class Told:
     rule: str
     key: Callable[[], Any] | None
     payload: bool
+    etag: bool
     refuses: frozenset[int]
 
 
@@ -165,6 +181,7 @@ def describe(doc: dict[str, Any], doc_info: dict[str, Any], **more: Any) -> dict
     headers = doc.setdefault("parameters", [])
     for wanted, name in (
         (keyed, "IdempotencyKey"),
+        (told.etag and writes, "IfMatch"),
         (202 in own, "Prefer"),
         (_streams(own), "LastEventID"),
     ):
@@ -173,6 +190,8 @@ def describe(doc: dict[str, Any], doc_info: dict[str, Any], **more: Any) -> dict
     for status, answer in own.items():
         if keyed and status < 300:
             answer.setdefault("headers", {})["Idempotency-Replayed"] = "Replayed"
+        if told.etag and status < 300:
+            answer.setdefault("headers", {})["ETag"] = "Tag"
         if status == 202:
             answer["headers"]["Location"] = "StatusUrl"
     refusals = {status for status in own if status >= 400}
@@ -224,6 +243,8 @@ def _refusals(told: Told, writes: bool, keyed: bool, body: Schema | None) -> set
         found.add(409)
     if writes:
         found |= {413, 415}
+    if writes and told.etag:
+        found.add(412)
     if keyed:
         # A key under which something else was sent, which still runs, or which nobody holds.
         found |= {401, 409, 422}

@@ -37,6 +37,7 @@ def run(host: str, port: int, folder: Path) -> None:
             "TREASURY_ADDRESS": chain.treasury_address,
             "USDC_ADDRESS": chain.usdc_address,
             "OPERATOR_KEY": chain.operator_key,
+            "REFUNDER_KEY": chain.refunder_key,
             "FAUCET_KEY": chain.minter_key,
         }
         datadir.write_private(folder / datadir.INSTALL, defaults)
@@ -65,7 +66,9 @@ def _serve(loaded: settings.Settings, host: str, port: int, folder: Path) -> Non
     runtime = Runtime(loaded)
     try:
         migrate.up()
-        listening = server.listen(app.create(runtime), host, port, loaded.SERVER_THREADS)
+        listening = server.listen(
+            app.create(runtime), host, port, loaded.SERVER_THREADS, loaded.TRUSTED_PROXIES
+        )
         told = _developer(folder, loaded)
         server.stop_on_signals()
         runtime.start_everything()

@@ -8,18 +8,29 @@ from typing import Any
 from flask import current_app
 
 from engine import gigs, rows
+from engine.invites import Invitation
 from engine.models.event import Event
 from engine.models.gig import Gig, Invite
 from engine.models.mailbox import Mailbox
 from engine.models.proof import Proof
 from engine.models.rollup import Rollup
 from engine.models.task import Task
+from engine.models.wallet import Wallet
 from engine.modes import Mode
 from engine.operations import OWNER
 from engine.rules import money
 from web.schemas.tasks import PREVIEW, PREVIEW_ABOVE
 
 WEI_PER_ETHER = 10**18
+# What a gig shows to nobody but its owner (G-02).
+_OWNERS = (
+    "notes",
+    "proof_webhook_url",
+    "join_webhook_url",
+    "owner_wallet",
+    "webhook_max_price_units",
+    "webhook_daily_spend_units",
+)
 
 
 def public_url() -> str:
@@ -38,7 +49,7 @@ def gig_view(gig: Gig, *, owner: bool) -> dict[str, Any]:
     if owner:
         view["webhook"] = f"{public_url()}/api/inbound/webhook/{gig.id}?token={gig.token}"
     else:
-        for field in ("notes", "proof_webhook_url", "join_webhook_url", "owner_wallet"):
+        for field in _OWNERS:
             view.pop(field)
     return view
 
@@ -46,6 +57,20 @@ def gig_view(gig: Gig, *, owner: bool) -> dict[str, Any]:
 def invite_view(invite: Invite) -> dict[str, Any]:
     url = f"{public_url()}/join/{invite.gig_id}?invite={invite.token}"
     return {**invite.__data__, "invite_url": url}
+
+
+def invitation_view(told: Invitation) -> dict[str, Any]:
+    """Never the address that an invite is bound to."""
+    fields = ("title", "terms", "status", "price_units", "distribution", "join_policy")
+    return {
+        **{name: getattr(told.gig, name) for name in fields},
+        "gig_id": told.gig.id,
+        "requires_approval": told.gig.requires_approval,
+        "owner_name": told.owner_name,
+        "label": told.invite.label,
+        "email_bound": told.invite.email is not None,
+        "uses_left": told.uses_left,
+    }
 
 
 def mailbox_view(mailbox: Mailbox, *, worker: bool, gig_title: str | None = None) -> dict[str, Any]:
@@ -89,6 +114,11 @@ def task_view(gig: Gig, task: Task, *, preview: bool = False) -> dict[str, Any]:
         "priority": task.priority,
         "tags": task.tags,
         "reserved_for_me": False,
+        "escrow_funded": task.escrowed_at is not None,
+        "escrow_units": task.escrow_units,
+        "escrow_fee_bps": task.escrow_fee_bps,
+        "escrowed_at": task.escrowed_at,
+        "deposit_id": task.deposit_id,
         "source_task_id": None,
     }
     if preview and len(task.payload) > PREVIEW_ABOVE:
@@ -148,6 +178,12 @@ def dollars(units: int) -> str:
 def _plain(amount: Decimal) -> str:
     text = f"{amount:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def wallet_view(wallet: Wallet) -> dict[str, Any]:
+    view = {**wallet.__data__, "verified": wallet.verified_at is not None}
+    view.pop("encrypted_key")
+    return view
 
 
 def is_owner(has: frozenset[str]) -> bool:

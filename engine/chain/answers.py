@@ -15,6 +15,12 @@ from engine.chain.reverts import explain
 
 BlockId = int | str
 
+# How nodes say that the sender cannot pay the gas. A contract may use the same words for its own
+# refusal; those come with "revert" before them, with code 3, or with revert data.
+_NO_GAS_MONEY = (
+    "insufficient funds for gas",
+    "insufficient funds. the account you tried to send transaction from",
+)
 # The words with which nodes say that a call itself fails, when they send no revert data with it.
 _CALL_FAILS = ("revert", "insufficient", "out of gas", "gas required exceeds", "invalid opcode")
 
@@ -48,6 +54,13 @@ class Log:
     block_hash: str
     tx_hash: str
     log_index: int
+
+
+class Sent(NamedTuple):
+    """A mined transaction, ours or not, and what it asked for."""
+
+    tx_hash: str
+    call: Call
 
 
 class Broadcast(NamedTuple):
@@ -93,6 +106,19 @@ def read_block(answer: dict[str, Any]) -> Block:
     )
 
 
+def read_sent(answer: dict[str, Any], sender: str) -> dict[int, Sent]:
+    return {
+        read_quantity(one["nonce"]): Sent(str(one["hash"]), _read_call(one))
+        for one in answer["transactions"]
+        if one["from"].lower() == sender.lower()
+    }
+
+
+def _read_call(one: dict[str, Any]) -> Call:
+    to = None if one["to"] is None else checksum(one["to"].lower())
+    return Call(to, read_bytes(one["input"]), read_quantity(one["value"]))
+
+
 def read_receipt(answer: dict[str, Any]) -> Receipt:
     return Receipt(
         tx_hash=str(answer["transactionHash"]),
@@ -132,8 +158,17 @@ def read_refusal(error: dict[str, Any]) -> NodeRefused:
     )
 
 
+def lacks_gas_money(refused: NodeRefused) -> bool:
+    """Is it the sender's ether that is short, rather than the call that fails?"""
+    said = refused.message.lower()
+    own = refused.code != 3 and not refused.data and "revert" not in said
+    return own and any(word in said for word in _NO_GAS_MONEY)
+
+
 def as_revert(refused: NodeRefused) -> CallReverted | None:
-    """The refusal of a call in words; None when it is the node that has a problem."""
+    """The refusal of a call in words; None when the call itself is not to blame."""
+    if lacks_gas_money(refused):
+        return None
     said = refused.message.lower()
     if refused.code != 3 and not refused.data and not any(word in said for word in _CALL_FAILS):
         return None

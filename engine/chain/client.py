@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -23,17 +23,20 @@ from engine.chain.answers import (
     Broadcast,
     Log,
     Receipt,
+    Sent,
     as_revert,
     block_id,
     call_fields,
+    lacks_gas_money,
     read_block,
     read_bytes,
     read_logs,
     read_quantity,
     read_receipt,
     read_refusal,
+    read_sent,
 )
-from engine.chain.errors import ChainUnavailable, NodeRefused
+from engine.chain.errors import ChainUnavailable, NodeRefused, OutOfGas
 from engine.chain.keys import Call, Transaction, address_of, checksum, new_key, sign
 
 if TYPE_CHECKING:
@@ -114,16 +117,28 @@ class Chain:
 
     # ------------------------------------------------------------ calls
 
-    def call(self, call: Call, sender: str | None = None, block: BlockId | None = None) -> bytes:
+    def call(
+        self,
+        call: Call,
+        sender: str | None = None,
+        block: BlockId | None = None,
+        gas: int | None = None,
+    ) -> bytes:
         """Run a call without sending it. Raises CallReverted with the reason.
 
         A node that no longer keeps that block's state answers ChainUnavailable.
         """
-        answer = self._reverting("eth_call", call_fields(call, sender), block_id(block))
+        fields = call_fields(call, sender)
+        if gas is not None:
+            fields["gas"] = hex(gas)
+        answer = self._reverting("eth_call", fields, block_id(block))
         return self._read(partial(read_bytes, answer))
 
     def estimate_gas(self, sender: str, call: Call) -> int:
-        """Gas that the call would use now. Raises CallReverted, at no cost, when it would fail."""
+        """Gas that the call would use now. Raises CallReverted, at no cost, when it would fail.
+
+        OutOfGas when the node says that the sender could not pay for it.
+        """
         answer = self._reverting("eth_estimateGas", call_fields(call, sender))
         return self._read(partial(read_quantity, answer))
 
@@ -151,20 +166,36 @@ class Chain:
         """True when the node has it, waiting or mined."""
         return self.request("eth_getTransactionByHash", tx_hash) is not None
 
-    def logs(self, address: str, from_block: int, to_block: int) -> list[Log]:
+    def sent_in(self, block: int, sender: str) -> dict[int, Sent]:
+        """The transactions of `sender` in a block, by nonce."""
+        answer = self.request("eth_getBlockByNumber", hex(block), True)
+        if answer is None:
+            raise ChainUnavailable(f"The chain node at {self.host} has no block {block}.")
+        return self._read(partial(read_sent, answer, sender))
+
+    def logs(
+        self,
+        address: str,
+        from_block: int,
+        to_block: int,
+        topics: Sequence[str | None] | None = None,
+    ) -> list[Log]:
         """Every log of a contract in these blocks, both ends included, in order.
 
+        With `topics` only those that carry them (0x hex), None standing for any.
         Ask only for blocks that are known to exist: behind a load balancer a node that lags
         answers an empty list for blocks it has not seen.
         """
         found: list[Log] = []
         for start in range(from_block, to_block + 1, LOG_RANGE):
             end = min(start + LOG_RANGE - 1, to_block)
-            where = {
+            where: dict[str, Any] = {
                 "address": checksum(address),
                 "fromBlock": hex(start),
                 "toBlock": hex(end),
             }
+            if topics is not None:
+                where["topics"] = list(topics)
             rows = self.request("eth_getLogs", where)
             found += self._read(partial(read_logs, rows))
         return sorted(found, key=lambda log: (log.block_number, log.log_index))
@@ -193,6 +224,8 @@ class Chain:
         try:
             return self.request(method, *params)
         except NodeRefused as refused:
+            if lacks_gas_money(refused):
+                raise OutOfGas(refused.message) from None
             reverted = as_revert(refused)
             if reverted is None:
                 raise

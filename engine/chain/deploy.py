@@ -7,7 +7,7 @@ whatever was lost in a crash, the same step is done again at the same place.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from engine.chain.abi import artifact
 from engine.chain.anvil_process import LocalChainError
@@ -15,9 +15,13 @@ from engine.chain.client import Call, Chain, Receipt, Transaction
 from engine.chain.keys import address_of, contract_address
 
 LOCAL_FEE_BPS = 1000  # 10 %
-_GAS = 4_000_000
+_GAS = 6_000_000
 _RICH_WEI = 10**27
 WAIT_SECONDS = 30.0
+OTHER_VERSION = (
+    "The local chain's Treasury was made by another version of Muster. "
+    "Remove the folder chain/ in the data folder to begin a new chain."
+)
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,18 @@ class Contracts:
     treasury: str
 
 
-def deploy(chain: Chain, minter_key: str, operator: str) -> Contracts:
-    """Make what is missing. The operator owns the Treasury and holds every role: local only."""
+@dataclass(frozen=True)
+class Holders:
+    """Addresses: who owns the Treasury, and who first holds which role."""
+
+    owner: str
+    settler: str
+    refunder: str
+    guardian: str
+
+
+def deploy(chain: Chain, minter_key: str, holders: Holders) -> Contracts:
+    """Make what is missing, and give every holder the ETH that it needs: local only."""
     minter = address_of(minter_key)
     contracts = Contracts(contract_address(minter, 0), contract_address(minter, 1))
     steps = [
@@ -35,14 +49,21 @@ def deploy(chain: Chain, minter_key: str, operator: str) -> Contracts:
         (
             contracts.treasury,
             artifact("Treasury").creation(
-                [contracts.usdc, operator, LOCAL_FEE_BPS, operator, operator, operator]
+                [
+                    contracts.usdc,
+                    holders.owner,
+                    LOCAL_FEE_BPS,
+                    holders.settler,
+                    holders.refunder,
+                    holders.guardian,
+                ]
             ),
         ),
     ]
     for nonce, (address, creation) in enumerate(steps):
         if chain.code(address):
             continue
-        for account in (minter, operator):
+        for account in (minter, *astuple(holders)):
             chain.request("anvil_setBalance", account, hex(_RICH_WEI))
         if chain.nonce(minter) != nonce:
             raise LocalChainError(
@@ -60,10 +81,7 @@ def _check_version(chain: Chain, address: str, creation: bytes) -> None:
     A creation that is called answers the code it would leave behind.
     """
     if _program(chain.call(Call(None, creation))) != _program(chain.code(address)):
-        raise LocalChainError(
-            "The local chain's Treasury was made by another version of Muster. "
-            "Remove the folder chain/ in the data folder to begin a new chain."
-        )
+        raise LocalChainError(OTHER_VERSION)
 
 
 def _program(code: bytes) -> bytes:

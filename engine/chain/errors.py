@@ -28,6 +28,17 @@ class NodeRefused(ChainUnavailable):
         return f"The chain node refused: {self.message} ({self.code})."
 
 
+class OutOfGas(ChainUnavailable):
+    """The signer's ether does not pay for the transaction. Nothing was stored and nothing sent.
+
+    It goes away by itself once the address is filled up, so whoever waits for the chain waits on.
+    """
+
+
+class FeesTooHigh(ChainUnavailable):
+    """Gas costs more now than the install is set to pay. Nothing was stored and nothing sent."""
+
+
 class CallReverted(Exception):
     """The contract, or the node on its behalf, said no to a call.
 

@@ -11,6 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_SIGNATURE = re.compile(r"0x[0-9a-fA-F]{130}")
+# The last byte of a signature; some wallets leave out the 27.
+_RECOVERY_IDS = (0, 1, 27, 28)
+
+
+@dataclass(frozen=True)
+class Key:
+    """Who signs. The private key is never shown and never logged."""
+
+    address: str
+    private_key: str
+
+    def __repr__(self) -> str:
+        return f"Key({self.address})"
 
 
 @dataclass(frozen=True)
@@ -91,10 +105,54 @@ def sign(private_key: str, transaction: Transaction) -> tuple[str, str]:
     return "0x" + bytes(signed.hash).hex(), "0x" + bytes(signed.raw_transaction).hex()
 
 
+def unsigned(raw_hex: str) -> Transaction:
+    """What was signed, read back from a raw transaction that `sign` made."""
+    import rlp  # type: ignore[import-untyped]
+
+    fields = rlp.decode(bytes.fromhex(raw_hex.removeprefix("0x"))[1:])
+    chain_id, nonce, priority, most, gas, to, value, data = fields[:8]
+    return Transaction(
+        chain_id=int.from_bytes(chain_id, "big"),
+        nonce=int.from_bytes(nonce, "big"),
+        call=Call(checksum("0x" + to.hex()) if to else None, data, int.from_bytes(value, "big")),
+        gas=int.from_bytes(gas, "big"),
+        max_fee_per_gas_wei=int.from_bytes(most, "big"),
+        priority_fee_wei=int.from_bytes(priority, "big"),
+    )
+
+
+def signer_of(message: str, signature: str) -> str | None:
+    """The address whose key signed this text by `personal_sign` (EIP-191); None if none did.
+
+    Raises ValueError, with a sentence to show, for what has not the shape of a signature.
+    """
+    from eth_account import Account
+    from eth_account.messages import encode_defunct
+
+    if not _SIGNATURE.fullmatch(signature):
+        raise ValueError("A signature is 0x and 130 hexadecimal digits, as personal_sign gives it.")
+    signed = bytes.fromhex(signature[2:])
+    if signed[-1] not in _RECOVERY_IDS:
+        return None
+    try:
+        return str(Account.recover_message(encode_defunct(text=message), signature=signed))
+    except Exception:
+        # The libraries have no common error for numbers that are no point of the curve.
+        return None
+
+
 def contract_address(creator: str, nonce: int) -> str:
     """Where the contract lands that `creator` creates with this nonce."""
-    import rlp  # type: ignore[import-untyped]
+    import rlp
     from eth_utils.crypto import keccak
 
     digest = keccak(rlp.encode([bytes.fromhex(creator[2:]), nonce]))
     return checksum("0x" + digest[-20:].hex())
+
+
+def sign_typed_data(private_key: str, data: dict[str, Any]) -> str:
+    """Sign EIP-712 data, as `Treasury.deposit_typed_data` makes it: 65 bytes, 0x hex."""
+    from eth_account import Account
+
+    address_of(private_key)  # refuses an unusable key in words that do not repeat it
+    return "0x" + bytes(Account.sign_typed_data(private_key, full_message=data).signature).hex()

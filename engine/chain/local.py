@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from engine.chain import anvil_process
 from engine.chain.anvil_process import LocalChainError, Running
 from engine.chain.client import Call, Chain
-from engine.chain.deploy import deploy, send_and_wait
+from engine.chain.deploy import OTHER_VERSION, Holders, deploy, send_and_wait
 from engine.chain.errors import NodeRefused
 from engine.chain.keys import address_of, new_key
 from engine.chain.networks import LOCAL_CHAIN_ID
@@ -30,6 +30,7 @@ LOCK_SECONDS = 60
 # An empty block that often; a transaction is mined at once. Below 4 seconds anvil keeps 1,000 to
 # 1,500 old states whatever it is told, which is gigabytes after a day.
 BLOCK_SECONDS = 4
+_HOLDERS = ("owner", "operator", "refunder", "guardian", "minter")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,10 @@ class LocalChain:
     usdc_address: str
     treasury_address: str
     operator_address: str
-    operator_key: str = field(repr=False)
+    operator_key: str = field(repr=False)  # the settler
+    owner_key: str = field(repr=False)
+    refunder_key: str = field(repr=False)
+    guardian_key: str = field(repr=False)
     minter_key: str = field(repr=False)
     chain_id: int = LOCAL_CHAIN_ID
 
@@ -59,10 +63,15 @@ def ensure(
     """
     folder = _folder(data_dir)
     with _locked(folder, "start.lock"):
-        operator_key, minter_key = _keys(folder)
+        keys = _keys(folder)
         running = _adopt(folder) or anvil_process.start(folder, _port(folder, port), block_seconds)
-        operator = address_of(operator_key)
-        contracts = deploy(Chain(running.rpc_url), minter_key, operator)
+        holders = Holders(
+            owner=address_of(keys["owner"]),
+            settler=address_of(keys["operator"]),
+            refunder=address_of(keys["refunder"]),
+            guardian=address_of(keys["guardian"]),
+        )
+        contracts = deploy(Chain(running.rpc_url), keys["minter"], holders)
     return LocalChain(
         data_dir=folder.parent,
         rpc_url=running.rpc_url,
@@ -71,9 +80,12 @@ def ensure(
         genesis_hash=running.genesis_hash,
         usdc_address=contracts.usdc,
         treasury_address=contracts.treasury,
-        operator_address=operator,
-        operator_key=operator_key,
-        minter_key=minter_key,
+        operator_address=holders.settler,
+        operator_key=keys["operator"],
+        owner_key=keys["owner"],
+        refunder_key=keys["refunder"],
+        guardian_key=keys["guardian"],
+        minter_key=keys["minter"],
     )
 
 
@@ -143,20 +155,25 @@ def _port(folder: Path, asked: int | None) -> int:
     return anvil_process.free_port()
 
 
-def _keys(folder: Path) -> tuple[str, str]:
-    """(operator, minter), made once. Never anvil's well-known ones: those are everybody's."""
+def _keys(folder: Path) -> dict[str, str]:
+    """A key for each of `_HOLDERS`, made once; never anvil's well-known ones, which all know.
+
+    Raises LocalChainError for the keys of an older version's chain.
+    """
     path = folder / "keys.json"
     if not path.exists():
         temporary = folder / "keys.json.new"
         temporary.unlink(missing_ok=True)
-        made = {"operator": new_key()[0], "minter": new_key()[0]}
+        made = {name: new_key()[0] for name in _HOLDERS}
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
             json.dump(made, new)
             new.flush()
             os.fsync(new.fileno())
         temporary.replace(path)
-    keys = json.loads(path.read_text())
-    return keys["operator"], keys["minter"]
+    keys: dict[str, str] = json.loads(path.read_text())
+    if any(name not in keys for name in _HOLDERS):
+        raise LocalChainError(OTHER_VERSION)
+    return keys
 
 
 def _folder(data_dir: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.chain.abi import Item, artifact, readable
+from engine.chain.deposit_terms import STATES
 from engine.chain.errors import CallReverted
 
 _STRING = bytes.fromhex("08c379a0")  # Error(string)
@@ -16,17 +17,19 @@ _PANICS = {
     0x41: "too much memory",
 }
 
-ROLES = ("settler", "refunder", "guardian")
+# The contract's enumerations: what an argument of this name is called.
+SPELLED = {"role": ("settler", "refunder", "guardian"), "state": STATES}
 
-# Custom error: sentence. Names in braces are the error's own arguments; {role} is spelled out and
-# {reason} is the token's reason as a sentence.
+# Custom error: sentence. Names in braces are the error's own arguments; {role} and {state} are
+# spelled out and {reason} is the token's reason as a sentence.
 SENTENCES = {
     "ZeroAddress": "An address is missing.",
     "ZeroAmount": "The amount is zero.",
     "NotAContract": "There is no token contract at {token}.",
     "MissingRole": "{account} is not a {role} of the Treasury; its owner can make it one.",
     "FeeTooHigh": "The fee of {bps} bps is above the highest allowed, {maxBps}.",
-    "FeesShort": "Only {due} base units of fees are due, {wanted} were asked for.",
+    "FeesShort": "Only {due} base units of fees and residue are due, {wanted} were asked for.",
+    "NotCovered": "The Treasury would hold {held} base units and owe {owed}.",
     "PayoutsPaused": "Payouts are paused until {until} (seconds since 1970).",
     "PauseNotYet": "The next pause may not begin before {notBefore} (seconds since 1970).",
     "NotPaused": "Payouts are not paused.",
@@ -43,6 +46,28 @@ SENTENCES = {
     "RefundAboveFunding": "The funder has {funded} base units in the pot; {wanted} were asked for.",
     "RefundAbovePot": "The pot holds {held} base units; {wanted} were asked for.",
     "RefundRefused": "The token refused to refund {funder}: {reason}",
+    "DepositExists": "Deposit {depositId} was made before; it is {state}.",
+    "DepositorOnly": "Only the depositor of its terms can make deposit {depositId}.",
+    "DepositTooLarge": "Deposit {depositId} is of {amount} base units; {max} are the most allowed.",
+    "DepositPayeeUnfit": "Deposit {depositId} is for {payee}, which cannot be paid.",
+    "DepositShort": "Deposit {depositId} is of {wanted} base units, but {received} arrived.",
+    "FeeMoved": "The fee is {presentBps} bps now; deposit {depositId} was made for {termsBps}.",
+    "SettleNotOpen": "Payout {payoutId} is out of deposit {depositId}, which is {state}.",
+    "SettlePayeeFixed": "Payout {payoutId} goes to {to}, but its deposit is for {payee}.",
+    "SettleShort": "The deposit holds {held} base units; payout {payoutId} needs {needed} in all.",
+    "SettleResidue": (
+        "Payout {payoutId} would leave {residue} base units of its deposit; "
+        "it must be less than {below}."
+    ),
+    "DepositNotOpen": "Deposit {depositId} is {state}; only an open one can be given back.",
+    "ReclaimNotYours": "{account} is neither depositor nor reclaimer of deposit {depositId}.",
+    "ReclaimTooEarly": "Try again from {notBefore} on (seconds since 1970).",
+    "ReclaimRequestedBefore": (
+        "The reclaim of deposit {depositId} is announced for {reclaimAt} (seconds since 1970)."
+    ),
+    "ReclaimNotRequested": "Announce the reclaim of deposit {depositId} first.",
+    "NothingToClaim": "{account} has nothing to claim.",
+    "ClaimRefused": "The token refused to pay {account}: {reason}",
     "OwnableUnauthorizedAccount": "{account} is not the owner of the contract.",
     "ERC20InsufficientBalance": "{sender} holds {balance} base units; {needed} are needed.",
     "ERC20InsufficientAllowance": "{spender} is allowed {allowance} base units; it needs {needed}.",
@@ -66,9 +91,10 @@ def explain(data: bytes, message: str = "") -> CallReverted:
     values = _values(item, data) if item else None
     if item and values is not None:
         words = dict(values)
-        role = words.get("role")
-        if isinstance(role, int):
-            words["role"] = ROLES[role] if role < len(ROLES) else str(role)
+        for name, spelled in SPELLED.items():
+            number = words.get(name)
+            if isinstance(number, int):
+                words[name] = spelled[number] if number < len(spelled) else str(number)
         listed = ", ".join(f"{name} {value}" for name, value in values.items())
         sentence = SENTENCES.get(item.name, f"The contract refused: {item.name} ({listed}).")
         return CallReverted(sentence.format(**words), item.name, values)

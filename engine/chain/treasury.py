@@ -8,29 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from engine.chain.abi import artifact
-from engine.chain.client import Call, Chain, checksum
-from engine.chain.errors import ChainUnavailable
+from engine.chain.client import Call, checksum
+from engine.chain.deposit_terms import DepositOnChain, Settlement, Terms, key_of
+from engine.chain.treasury_deposits import TreasuryDeposits
 from engine.chain.treasury_events import (
+    Claimed,
+    DepositOpened,
+    DepositReclaimed,
+    DepositRefunded,
+    DepositSettled,
     FeeChanged,
     FeesWithdrawn,
     PaidOut,
     PotDeposited,
     PotRefunded,
+    ReclaimRequested,
     TreasuryEvent,
     read_events,
 )
 
 __all__ = [
     "MAX_BATCH",
+    "Claimed",
+    "DepositOnChain",
+    "DepositOpened",
+    "DepositReclaimed",
+    "DepositRefunded",
+    "DepositSettled",
     "FeeChanged",
     "FeesWithdrawn",
     "PaidOut",
     "PotDeposited",
     "PotPayout",
     "PotRefunded",
+    "ReclaimRequested",
+    "Settlement",
+    "Terms",
     "Treasury",
     "TreasuryEvent",
     "key_of",
@@ -50,20 +64,8 @@ class PotPayout:
     gross_units: int
 
 
-def key_of(our_id: str) -> bytes:
-    """The 32 bytes that stand for one of our ids on chain: keccak of its UTF-8."""
-    from eth_utils.crypto import keccak
-
-    return bytes(keccak(text=our_id))
-
-
-class Treasury:
-    """One Treasury and its token, on one chain. Stateless; share it among threads."""
-
-    def __init__(self, chain: Chain, treasury_address: str, usdc_address: str) -> None:
-        self.chain = chain
-        self.address = checksum(treasury_address)
-        self.usdc_address = checksum(usdc_address)
+class Treasury(TreasuryDeposits):
+    """Pots, fees and the token; named deposits come from the class below it."""
 
     # ------------------------------------------------------------ keys
 
@@ -76,7 +78,7 @@ class Treasury:
     # ------------------------------------------------------------ calls to send
 
     def approve(self, units: int) -> Call:
-        """Lets the Treasury take that much USDC from the sender, for a deposit."""
+        """Lets the Treasury take that much USDC from the sender, for a pot or a named deposit."""
         return self._usdc_call("approve", self.address, units)
 
     def deposit(self, gig_id: str, units: int) -> Call:
@@ -96,7 +98,7 @@ class Treasury:
         return self._call("refundPot", key_of(refund_id), key_of(gig_id), funder, units)
 
     def withdraw_fees(self, to: str, units: int) -> Call:
-        """Takes fees out. The sender must be the owner."""
+        """Takes fees out and, once they are gone, residue. The sender must be the owner."""
         return self._call("withdrawFees", to, units)
 
     def transfer_usdc(self, to: str, units: int) -> Call:
@@ -115,12 +117,16 @@ class Treasury:
         """The same by the key that the contract's events name it by, as 0x hex."""
         return int(self._ask("pots", bytes.fromhex(gig_key.removeprefix("0x")), block=block))
 
+    def pots_total_units(self, block: int | None = None) -> int:
+        """The sum of all pots."""
+        return int(self._ask("potsTotal", block=block))
+
     def funded_units(self, gig_id: str, funder: str, block: int | None = None) -> int:
         """What this funder put into the pot and did not get back: the most a refund can be."""
         return int(self._ask("fundedBy", key_of(gig_id), funder, block=block))
 
     def accounted_units(self, block: int | None = None) -> int:
-        """What the contract owes: all pots and the fees due (Y-05)."""
+        """What the contract owes: pots, open deposits, fees, residue, and claims (Y-05)."""
         return int(self._ask("accounted", block=block))
 
     def fee_bps(self, block: int | None = None) -> int:
@@ -138,7 +144,10 @@ class Treasury:
         return bool(self._ask("refundSpent", key_of(refund_id), block=block))
 
     def left_today_units(self, block: int | None = None) -> int | None:
-        """What the daily cap still lets out of the pots today; None when there is no cap."""
+        """What the daily cap still lets out today, of pots and to payees that the settler names.
+
+        None when there is no cap.
+        """
         if int(self._ask("dailyCap", block=block)) == _UNLIMITED:
             return None
         return int(self._ask("leftToday", block=block))
@@ -163,26 +172,3 @@ class Treasury:
     def events(self, from_block: int, to_block: int) -> list[TreasuryEvent]:
         """What moved money or the fee in these blocks, both ends included, in chain order."""
         return read_events(self.chain.logs(self.address, from_block, to_block))
-
-    # ------------------------------------------------------------ inside
-
-    def _call(self, function: str, *values: Any) -> Call:
-        return Call(self.address, artifact("Treasury").encode(function, values))
-
-    def _usdc_call(self, function: str, *values: Any) -> Call:
-        return Call(self.usdc_address, artifact("MockUSDC").encode(function, values))
-
-    def _ask(self, function: str, *values: Any, block: int | None) -> Any:
-        return self._answer("Treasury", function, self._call(function, *values), block)
-
-    def _ask_usdc(self, function: str, *values: Any, block: int | None) -> Any:
-        return self._answer("MockUSDC", function, self._usdc_call(function, *values), block)
-
-    def _answer(self, contract: str, function: str, call: Call, block: int | None) -> Any:
-        answer = self.chain.call(call, block=block)
-        try:
-            return artifact(contract).decode(function, answer)[0]
-        except ValueError:
-            raise ChainUnavailable(
-                f"There is no {contract.removeprefix('Mock')} contract at {call.to} on this chain."
-            ) from None

@@ -46,9 +46,68 @@ class PotRefunded(TreasuryEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeesWithdrawn(TreasuryEvent):
+class DepositOpened(TreasuryEvent):
+    """`payee` is the zero address when the settler is to name him."""
+
+    deposit_key: str
+    gig_key: str
+    depositor: str
+    payee: str
+    amount_units: int
+    fee_bps: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepositSettled(TreasuryEvent):
+    payout_key: str
+    deposit_key: str
+    gig_key: str
     to: str
     amount_units: int
+    fee_units: int
+    residue_units: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepositRefunded(TreasuryEvent):
+    """`claimable`: the token refused to send it, so it waits for the depositor's claim."""
+
+    deposit_key: str
+    gig_key: str
+    depositor: str
+    amount_units: int
+    claimable: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepositReclaimed(TreasuryEvent):
+    deposit_key: str
+    gig_key: str
+    depositor: str
+    amount_units: int
+    claimable: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReclaimRequested(TreasuryEvent):
+    """Moves nothing yet: what is approved can be settled until then (seconds since 1970)."""
+
+    deposit_key: str
+    gig_key: str
+    reclaim_at_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claimed(TreasuryEvent):
+    account: str
+    amount_units: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeesWithdrawn(TreasuryEvent):
+    to: str
+    fees_units: int
+    residue_units: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +141,68 @@ _ROWS: dict[str, tuple[type[TreasuryEvent], dict[str, str]]] = {
             "amount": "amount_units",
         },
     ),
-    "FeesWithdrawn": (FeesWithdrawn, {"to": "to", "amount": "amount_units"}),
+    "DepositOpened": (
+        DepositOpened,
+        {
+            "depositId": "deposit_key",
+            "gigId": "gig_key",
+            "depositor": "depositor",
+            "payee": "payee",
+            "amount": "amount_units",
+            "feeBps": "fee_bps",
+        },
+    ),
+    "DepositSettled": (
+        DepositSettled,
+        {
+            "payoutId": "payout_key",
+            "depositId": "deposit_key",
+            "gigId": "gig_key",
+            "to": "to",
+            "amount": "amount_units",
+            "fee": "fee_units",
+            "residue": "residue_units",
+        },
+    ),
+    "DepositRefunded": (
+        DepositRefunded,
+        {
+            "depositId": "deposit_key",
+            "gigId": "gig_key",
+            "depositor": "depositor",
+            "amount": "amount_units",
+            "kept": "claimable",
+        },
+    ),
+    "DepositReclaimed": (
+        DepositReclaimed,
+        {
+            "depositId": "deposit_key",
+            "gigId": "gig_key",
+            "depositor": "depositor",
+            "amount": "amount_units",
+            "kept": "claimable",
+        },
+    ),
+    "ReclaimRequested": (
+        ReclaimRequested,
+        {
+            "depositId": "deposit_key",
+            "gigId": "gig_key",
+            "reclaimAt": "reclaim_at_seconds",
+        },
+    ),
+    "Claimed": (Claimed, {"account": "account", "amount": "amount_units"}),
+    "FeesWithdrawn": (
+        FeesWithdrawn,
+        {"to": "to", "fees": "fees_units", "residue": "residue_units"},
+    ),
     "FeeChanged": (FeeChanged, {"oldBps": "old_bps", "newBps": "new_bps"}),
 }
 
 
 def read_events(logs: Sequence[Log]) -> list[TreasuryEvent]:
-    """Decode logs in their order; events that move neither money nor the fee are left out."""
+    """Decode logs in their order; what concerns neither money nor the fee is left out."""
     known = artifact("Treasury").events
     found = []
     for log in logs:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from engine.models.access import Counter, OneTimePassword, StoredAnswer
 from engine.models.account import Account, ApiKey
-from engine.models.chain import ChainAttempt, ChainTransaction, Signer
+from engine.models.chain import ChainAttempt, ChainBlock, ChainTransaction, Signer
 from engine.models.command import Command
 from engine.models.delivery import Attempt, Delivery, Endpoint
+from engine.models.escrow import Escrow, PotRefund
 from engine.models.event import Event
 from engine.models.gig import Gig, Invite
-from engine.models.ledger import LedgerEntry, LedgerTransaction
+from engine.models.ledger import LedgerBalance, LedgerEntry, LedgerTransaction
 from engine.models.mailbox import Mailbox
 from engine.models.meta import JobRun, Lease, Meta
 from engine.models.proof import Proof
 from engine.models.rollup import Rollup
 from engine.models.task import Exclusion, QueueEntry, Task
-from engine.models.wallet import Wallet
+from engine.models.wallet import Wallet, WalletChallenge
 
 ALL = [
     Meta,
@@ -42,7 +43,12 @@ ALL = [
     Attempt,
     LedgerTransaction,
     LedgerEntry,
+    LedgerBalance,
     Signer,
     ChainTransaction,
     ChainAttempt,
+    ChainBlock,
+    Escrow,
+    PotRefund,
+    WalletChallenge,
 ]

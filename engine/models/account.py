@@ -14,6 +14,8 @@ class Account(Table):
     display_name = peewee.TextField()
     status = peewee.TextField()
     created_at = peewee.BigIntegerField()
+    # A name of the IANA database.
+    timezone = peewee.TextField(default="UTC", constraints=[peewee.SQL("DEFAULT 'UTC'")])
 
 
 class ApiKey(Table):

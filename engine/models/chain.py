@@ -12,6 +12,9 @@ class Signer(Table):
 
     address = peewee.TextField(primary_key=True)
     next_nonce = peewee.BigIntegerField()
+    # As last looked at, for the gas alarm. In text: a balance may have more than 64 bits.
+    balance_wei = peewee.TextField(null=True)
+    balance_at = peewee.BigIntegerField(null=True)
 
 
 class ChainTransaction(Table):
@@ -26,12 +29,23 @@ class ChainTransaction(Table):
     data = peewee.TextField()
     gas = peewee.BigIntegerField()
     block_number = peewee.BigIntegerField(null=True)
+    # Of the block that it was mined in, to notice when the chain takes that back.
+    block_hash = peewee.TextField(null=True)
+    # Which of its signed forms that was.
+    tx_hash = peewee.TextField(null=True)
     failure = peewee.TextField(null=True)
     created_at = peewee.BigIntegerField()
     finished_at = peewee.BigIntegerField(null=True)
 
     class Meta:
         indexes = ((("signer", "nonce"), True),)
+
+
+class ChainBlock(Table):
+    """A block whose logs are booked, as it was then; the newest of them, to notice a reorg."""
+
+    number = peewee.BigIntegerField(primary_key=True)
+    hash = peewee.TextField()
 
 
 class ChainAttempt(Table):
@@ -42,6 +56,8 @@ class ChainAttempt(Table):
     raw_hex = peewee.TextField()
     max_fee_wei = peewee.TextField()
     priority_fee_wei = peewee.TextField()
+    # The newest block when it was signed: only blocks after that can have left it lying.
+    head_block = peewee.BigIntegerField(null=True)
     created_at = peewee.BigIntegerField()
 
 

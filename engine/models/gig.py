@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import JsonField, Table, references
+from engine.models.base import JsonField, Table, in_states, references
 
 
 class Gig(Table):
@@ -33,6 +33,19 @@ class Gig(Table):
     old_webhook_secrets = JsonField(null=True)
     token = peewee.TextField()
     created_at = peewee.BigIntegerField()
+    # Raised by every change that the owner makes; see engine/gigs.py.
+    revision = peewee.BigIntegerField(default=1, constraints=[peewee.SQL("DEFAULT 1")])
+    # Each task is funded when it is sent, by a deposit of its own (Y-07).
+    task_escrow = peewee.BooleanField(default=False, constraints=[peewee.SQL("DEFAULT FALSE")])
+    # The most that a task sent with the token may cost, and all of a day's together (G-04).
+    webhook_max_price_units = peewee.BigIntegerField(null=True)
+    webhook_daily_spend_units = peewee.BigIntegerField(null=True)
+    # The hash of the id, by which the contract names it; 0x hex.
+    chain_key = peewee.TextField(null=True, unique=True)
+
+
+# What is cancelled is looked at now and then, for tasks that came in at the last moment.
+Gig.add_index(Gig.index(Gig.id, name="gig_cancelled", where=in_states(Gig.status, "cancelled")))
 
 
 class Invite(Table):

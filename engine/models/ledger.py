@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import Table, references
+from engine.models.base import JsonField, Table, references
 
 
 class LedgerTransaction(Table):
@@ -13,9 +13,12 @@ class LedgerTransaction(Table):
     id = peewee.TextField(primary_key=True)
     reference = peewee.TextField(unique=True)
     kind = peewee.TextField()
-    block_number = peewee.BigIntegerField()
+    # 0 and empty for what no log of the chain says.
+    block_number = peewee.BigIntegerField(index=True)
     tx_hash = peewee.TextField()
     booked_at = peewee.BigIntegerField()
+    # The chain's event, to tell it again when a reorg takes it back.
+    data = JsonField(null=True)
 
 
 class LedgerEntry(Table):
@@ -31,3 +34,14 @@ class LedgerEntry(Table):
     class Meta:
         primary_key = peewee.CompositeKey("transaction_id", "line")
         indexes = ((("account", "gig_key"), False),)
+
+
+class LedgerBalance(Table):
+    """The sum of an account's lines for one gig ('' for none), kept with every line."""
+
+    account = peewee.TextField()
+    gig_key = peewee.TextField()
+    units = peewee.BigIntegerField()
+
+    class Meta:
+        primary_key = peewee.CompositeKey("account", "gig_key")

@@ -36,6 +36,8 @@ class Proof(Table):
 PAYABLE = ("approved", "timeout_approved")
 UNDECIDED = in_states(Proof.status, "pending")
 UNCARRIED = Proof.rollup_id.is_null() & in_states(Proof.status, *PAYABLE)
+# What a settlement closes without paying.
+UNCLOSED = Proof.rollup_id.is_null() & in_states(Proof.status, "rejected")
 
 # At most one proof of a task is alive, whatever two requests do at once.
 Proof.add_index(
@@ -50,3 +52,4 @@ Proof.add_index(
 Proof.add_index(Proof.index(Proof.timeout_at, name="proof_due", where=UNDECIDED))
 # Settlement reads only what is owed and not yet carried.
 Proof.add_index(Proof.index(Proof.gig_id, name="proof_payable", where=UNCARRIED))
+Proof.add_index(Proof.index(Proof.gig_id, name="proof_unclosed", where=UNCLOSED))

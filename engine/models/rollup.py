@@ -19,9 +19,14 @@ class Rollup(Table):
     fee_bps = peewee.BigIntegerField()
     # The hash of rollup.id, spent on chain at most once (Y-03).
     payout_key = peewee.TextField(unique=True)
+    # The named deposit that pays it, where it is not the pot.
+    deposit_id = peewee.TextField(null=True, index=True)
     chain_transaction_id = peewee.TextField(null=True, index=True)
     tx_hash = peewee.TextField(null=True)
     failure = peewee.TextField(null=True)
+    # How often it failed since it was made, and when it is tried again by itself.
+    failures = peewee.BigIntegerField(default=0, constraints=[peewee.SQL("DEFAULT 0")])
+    retry_at = peewee.BigIntegerField(null=True)
     settled_by_reconciliation = peewee.BooleanField(default=False)
     created_at = peewee.BigIntegerField()
     paid_at = peewee.BigIntegerField(null=True)
@@ -39,3 +44,6 @@ Rollup.add_index(
         where=UNPAID,
     )
 )
+# What a settlement of its own tries again.
+FAILED = in_states(Rollup.status, "failed")
+Rollup.add_index(Rollup.index(Rollup.retry_at, name="rollup_retry", where=FAILED))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import JsonField, Table, references
+from engine.models.base import JsonField, Table, in_states, references
 
 
 class Task(Table):
@@ -29,6 +29,15 @@ class Task(Table):
     # What the holder saw when he claimed: NULL while nobody holds it or it is TBD.
     held_price_units = peewee.BigIntegerField(null=True)
     created_at = peewee.BigIntegerField()
+    # Its named deposit, in a gig that funds each task by itself (Y-07).
+    deposit_id = peewee.TextField(null=True, index=True)
+    escrow_units = peewee.BigIntegerField(null=True)
+    escrow_fee_bps = peewee.BigIntegerField(null=True)
+    escrowed_at = peewee.BigIntegerField(null=True)
+    # The newest command that puts that deposit in.
+    command_id = peewee.TextField(null=True)
+    # The day (UTC, counted from 1970) whose spending limit its price was counted against.
+    counted_on = peewee.BigIntegerField(null=True)
 
     class Meta:
         indexes = (
@@ -36,6 +45,10 @@ class Task(Table):
             (("gig_id", "created_at", "id"), False),
             (("mailbox_id", "status"), False),
         )
+
+
+UNFUNDED = in_states(Task.status, "unfunded")
+Task.add_index(Task.index(Task.gig_id, name="task_unfunded", where=UNFUNDED))
 
 
 class QueueEntry(Table):

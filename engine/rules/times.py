@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import available_timezones
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = re.compile(
@@ -30,3 +32,9 @@ def parse_ms(text: object) -> int:
         return (at - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError) as error:
         raise ValueError("there is no such time") from error
+
+
+@cache
+def zones() -> frozenset[str]:
+    """The names of the IANA database as this machine has it; `localtime` is nobody's name."""
+    return frozenset({"UTC", *available_timezones()} - {"localtime"})

@@ -14,10 +14,12 @@ Contender = Callable[[], float]
 
 @dataclass(frozen=True)
 class Effort:
-    """How long everything takes: rounds, and seconds of each measurement."""
+    """How long everything takes: rounds, seconds of each measurement, and events of each endpoint
+    where it is measured whether a bad one delays the others."""
 
     rounds: int = 3
     seconds: float = 1.2
+    events: int = 60
 
     def scaled(self, count: int) -> int:
         """A piece of work of fixed size, smaller where less time is to be spent."""

@@ -26,7 +26,7 @@ def new_address() -> str:
     return checksum("0x" + secrets.token_hex(20))
 
 
-def approved_proofs(gig: Gig, workers: int) -> None:
+def approved_proofs(gig: Gig, workers: int, proofs_each: int = PROOFS_EACH) -> None:
     """So many new mailboxes with approved proofs, each with a new address."""
 
     def write() -> None:
@@ -35,7 +35,7 @@ def approved_proofs(gig: Gig, workers: int) -> None:
         highest = Mailbox.select(peewee.fn.MAX(Mailbox.ordinal)).where(Mailbox.gig_id == gig.id)
         first = (highest.scalar() or 0) + 1
         mailboxes = [_mailbox(gig, first + number, now) for number in range(workers)]
-        tasks = [_task(gig, mailbox, now) for mailbox in mailboxes for _ in range(PROOFS_EACH)]
+        tasks = [_task(gig, mailbox, now) for mailbox in mailboxes for _ in range(proofs_each)]
         proofs = [_proof(task, now) for task in tasks]
         _insert(Mailbox, mailboxes)
         _insert(Task, tasks)

@@ -36,7 +36,7 @@ TRANSFERS = 10
 
 
 @contextmanager
-def _chain() -> Iterator[LocalChain]:
+def chain_of_its_own() -> Iterator[LocalChain]:
     try:
         find_anvil()
     except AnvilMissing:
@@ -54,7 +54,7 @@ def measure(effort: Effort) -> Findings:
     workers = effort.scaled(WORKERS)
     for kind in KINDS:
         with (
-            _chain() as chain,
+            chain_of_its_own() as chain,
             database(kind) as url,
             installed(url, chain=chain) as bench,
         ):

@@ -14,7 +14,10 @@ from engine.chain.deploy import send_and_wait
 from engine.chain.keys import contract_address
 from engine.chain.local import LocalChain
 from engine.chain.treasury import Treasury
+from tests.chain.sending import sending
 from tests.chain.world import Person, World
+
+__all__ = ["sending"]
 
 RICH_WEI = 10**24
 
@@ -45,7 +48,7 @@ def world(chain: Chain) -> Iterator[World]:
             [usdc, owner.address, 1000, settler.address, refunder.address, guardian.address]
         ),
     ]
-    send_and_wait(chain, owner.key, [Call(None, data) for data in creations], gas=4_000_000)
+    send_and_wait(chain, owner.key, [Call(None, data) for data in creations], gas=6_000_000)
     treasury = Treasury(chain, contract_address(owner.address, 1), usdc)
     made = World(chain, treasury, owner, settler, refunder, guardian, alice, bob, charlie)
     yield made

@@ -38,8 +38,10 @@ def test_the_artifacts_are_what_the_committed_sources_compile_to(tmp_path: Path)
 def test_an_artifact_is_small_and_names_the_sources_it_was_made_of(name: str) -> None:
     assert (BUILD / f"{name}.json").stat().st_size < 100_000
     built = json.loads((BUILD / f"{name}.json").read_text())
-    source = (CONTRACTS / f"{name}.sol").read_bytes()
-    assert built["sources"][f"{name}.sol"] == hashlib.sha256(source).hexdigest()
+    ours = {path: digest for path, digest in built["sources"].items() if "/" not in path}
+    assert f"{name}.sol" in ours
+    for path, digest in ours.items():
+        assert hashlib.sha256((CONTRACTS / path).read_bytes()).hexdigest() == digest
     assert any(path.startswith("@openzeppelin/contracts/") for path in built["sources"])
     assert built["settings"]["evmVersion"] == "cancun"
     assert built["compiler"].startswith("0.8.37")
@@ -56,7 +58,7 @@ def test_every_refusal_of_the_treasury_has_a_sentence_of_its_own() -> None:
 
 
 def test_the_batch_ceiling_is_the_contracts_own() -> None:
-    source = (CONTRACTS / "Treasury.sol").read_text()
+    source = (CONTRACTS / "TreasuryBase.sol").read_text()
     assert f"MAX_BATCH = {MAX_BATCH};" in source
 
 

@@ -19,7 +19,7 @@ from engine.chain import anvil_process, local
 from engine.chain.abi import artifact
 from engine.chain.anvil import find_anvil
 from engine.chain.anvil_process import Running
-from engine.chain.client import Call, Chain, address_of, new_key
+from engine.chain.client import Call, Chain, address_of, checksum, new_key
 from engine.chain.deploy import send_and_wait
 from engine.chain.keys import contract_address
 from engine.chain.local import LocalChainError
@@ -61,8 +61,28 @@ def test_it_comes_up_in_seconds_with_a_treasury_that_the_operator_runs(folder: P
     assert treasury.chain.eth_balance_wei(made.operator_address) > 10**18
     assert made.rpc_url.startswith("http://127.0.0.1:")
     assert stat.S_IMODE((folder / "chain" / "keys.json").stat().st_mode) == 0o600
-    assert made.operator_key not in repr(made)
-    assert made.minter_key not in repr(made)
+    keys = [made.owner_key, made.operator_key, made.refunder_key, made.guardian_key]
+    keys.append(made.minter_key)
+    assert len(set(keys)) == 5
+    assert not any(key in repr(made) for key in keys)
+
+
+def test_each_role_of_the_local_chain_has_a_key_of_its_own_with_gas(folder: Path) -> None:
+    made = local.ensure(folder)
+    treasury = treasury_of(made)
+    for role, key in enumerate((made.operator_key, made.refunder_key, made.guardian_key)):
+        held = [treasury._ask("hasRole", one, address_of(key), block=None) for one in range(3)]
+        assert held == [one == role for one in range(3)]
+        assert treasury.chain.eth_balance_wei(address_of(key)) > 10**18
+    assert address_of(made.owner_key) == checksum(treasury._ask("owner", block=None))
+
+
+def test_a_chain_with_an_older_versions_keys_is_said_in_a_sentence(folder: Path) -> None:
+    keys = folder / "chain" / "keys.json"
+    keys.parent.mkdir()
+    keys.write_text(json.dumps({"operator": new_key()[0], "minter": new_key()[0]}))
+    with pytest.raises(LocalChainError, match="made by another version of Muster"):
+        local.ensure(folder)
 
 
 @pytest.mark.rule("Z-01")
@@ -157,7 +177,7 @@ def test_a_state_file_cut_in_half_gives_way_to_the_last_starts_copy(folder: Path
 def test_a_crash_between_the_two_deployments_is_finished_by_the_next_start(folder: Path) -> None:
     inside = folder / "chain"
     inside.mkdir()
-    _, minter_key = local._keys(inside)
+    minter_key = local._keys(inside)["minter"]
     minter = address_of(minter_key)
     running = anvil_process.start(inside, anvil_process.free_port(), 4)
     chain = Chain(running.rpc_url)

@@ -74,7 +74,7 @@ def test_the_events_tell_every_movement_of_money_in_order(world: World) -> None:
     assert isinstance(refund, PotRefunded)
     assert (refund.funder, refund.amount_units) == (alice, DOLLAR)
     assert isinstance(fees, FeesWithdrawn)
-    assert (fees.to, fees.amount_units) == (till, 7)
+    assert (fees.to, fees.fees_units, fees.residue_units) == (till, 7, 0)
     assert isinstance(change, FeeChanged)
     assert (change.old_bps, change.new_bps) == (1000, 250)
     moved = 10 * DOLLAR - 3_333_333 - DOLLAR - 7

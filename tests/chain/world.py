@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
 
 from engine.chain.abi import artifact
 from engine.chain.client import Call, Chain, Receipt, address_of, new_key
 from engine.chain.deploy import send_and_wait
-from engine.chain.treasury import Treasury
+from engine.chain.deposit_terms import NOBODY
+from engine.chain.errors import CallReverted
+from engine.chain.treasury import Settlement, Terms, Treasury
 
 DOLLAR = 1_000_000
 
@@ -54,6 +60,39 @@ class World:
         self.send(self.owner, self.treasury.mint(funder.address, units))
         self.send(funder, self.treasury.approve(units))
         return self.send(funder, self.treasury.deposit(gig_id, units))
+
+    def terms(self, units: int = 11 * DOLLAR // 10, **changed: Any) -> Terms:
+        """Of a deposit by alice for bob, at the present fee, with a salt of its own."""
+        terms = Terms(
+            depositor=self.alice.address,
+            payee=self.bob.address,
+            gig_id="GIG_a",
+            units=units,
+            fee_bps=self.treasury.fee_bps(),
+            reclaimer=NOBODY,
+            salt="0x" + secrets.token_hex(32),
+        )
+        return replace(terms, **changed)
+
+    def open(self, terms: Terms) -> str:
+        """Alice makes the deposit; answers its id."""
+        self.send(self.owner, self.treasury.mint(self.alice.address, terms.units))
+        self.send(self.alice, self.treasury.approve(terms.units))
+        self.send(self.alice, self.treasury.deposit_for(terms))
+        return self.treasury.deposit_id(terms)
+
+    def opened(self, units: int = 11 * DOLLAR // 10, **changed: Any) -> str:
+        return self.open(self.terms(units, **changed))
+
+    def settle(self, rollup_id: str, deposit_id: str, units: int = DOLLAR, to: str = "") -> Receipt:
+        one = Settlement(rollup_id, deposit_id, to or self.bob.address, units)
+        return self.send(self.settler, self.treasury.settle([one]))
+
+    def refused(self, who: Person, call: Call) -> CallReverted:
+        """Why the contract says no to this."""
+        with pytest.raises(CallReverted) as caught:
+            self.send(who, call)
+        return caught.value
 
     def someone(self) -> str:
         """An address that nobody has used."""

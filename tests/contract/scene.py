@@ -117,7 +117,8 @@ class Scene:
         assert not unknown, f"{route.name}: say in Scene.ids what {unknown} is"
         for name in self.ids:
             path = path.replace(f"<{name}>", instead.get(name, self.ids[name]))
-        return f"{path}?token={self.gig.token}" if route.takes_payload else path
+        token = {"work.submit": self.gig.token, "public.invite_info": self.gig.invite}
+        return f"{path}?token={token[route.endpoint]}" if route.endpoint in token else path
 
     def body(self, route: Route) -> dict[str, Any] | None:
         """A body that the route takes."""
@@ -132,6 +133,8 @@ class Scene:
             "work.hand_in": {"task_identifier": self.held},
             "work.review": {"action": "approve"},
             "funds.deposit": {"wallet_alias_id": self.ids["wallet_id"], "amount": "1"},
+            "wallets.verify": {"signature": "0x" + "0" * 130},
+            "wallets.transfer": {"to_address": "0x" + "1" * 40, "amount": "1"},
             "deliveries.replay": {
                 "endpoint_id": self.ids["endpoint_id"],
                 "since": "2026-01-01T00:00:00Z",

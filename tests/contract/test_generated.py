@@ -6,6 +6,7 @@ a made-up one is 404 and nothing more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -22,7 +23,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.contract.scene import LACKING, Scene
+from tests.processes import Layout, Stack, Starter, start_stack
 from tests.world import ADMIN_KEY, World
+
+__all__ = ["start_stack"]
 
 CHECKS: list[CheckFunction] = [
     status_code_conformance,
@@ -33,10 +37,8 @@ CHECKS: list[CheckFunction] = [
 FEW, MANY = 200, 2000
 
 
-def play(world: World, count: int) -> dict[int, int]:
-    """Send `count` made-up requests; answers how often each status came."""
-    scene = Scene.of(world)
-    schema = schemathesis.openapi.from_wsgi("/api/openapi.json", world.app)
+def play(scene: Scene, schema: Any, urls: Sequence[str | None], count: int) -> dict[int, int]:
+    """Send `count` made-up requests to the `urls`; answers how often each status came."""
     operations = [found.ok() for found in schema.get_all_operations()]
     cases = st.one_of(
         [
@@ -54,15 +56,18 @@ def play(world: World, count: int) -> dict[int, int]:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(cases, st.sampled_from(sorted(keys)), st.integers(0, 9))
-    def run(case: Any, who: str, dice: int) -> None:
+    @given(cases, st.sampled_from(sorted(keys)), st.sampled_from(urls), st.integers(0, 9))
+    def run(case: Any, who: str, url: str | None, dice: int) -> None:
         if dice > 1:
             for name in case.path_parameters or {}:
                 case.path_parameters[name] = scene.ids[name]
             if "token" in (case.query or {}):
-                case.query["token"] = scene.gig.token
+                public = case.path.startswith("/api/public/")
+                case.query["token"] = scene.gig.invite if public else scene.gig.token
         headers = {"x-api-key": keys[who], "x-admin-key": ADMIN_KEY}
-        answer = case.call(headers=headers)
+        if url is not None:
+            _hurry(case, headers)
+        answer = case.call(base_url=url, headers=headers)
         statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
         told = answer.json() if "json" in answer.headers.get("content-type", [""])[0] else {}
         lacking = answer.status_code == 503 and (
@@ -77,10 +82,31 @@ def play(world: World, count: int) -> dict[int, int]:
     return statuses
 
 
+def _hurry(case: Any, headers: dict[str, str]) -> None:
+    """Over the wire whoever asks to wait is let wait, a minute if he likes."""
+    if case.path.endswith("/queue/poll") and "wait" in (case.query or {}):
+        case.query["wait"] = 0
+    headers["prefer"] = "wait=1"
+
+
+def in_process(world: World, count: int) -> dict[int, int]:
+    schema = schemathesis.openapi.from_wsgi("/api/openapi.json", world.app)
+    return play(Scene.of(world), schema, [None], count)
+
+
+def over_the_wire(stack: Stack, count: int) -> dict[int, int]:
+    urls = [f"http://127.0.0.1:{serve.port}" for serve in stack.serves]
+    schema = schemathesis.openapi.from_url(f"{urls[0]}/api/openapi.json")
+    statuses = play(Scene.of(stack), schema, urls, count)
+    assert all(process.running for process in stack.processes)
+    assert stack.complaints() == []
+    return statuses
+
+
 @pytest.mark.rule("H-05")
 @pytest.mark.rule("H-13")
 def test_requests_made_up_from_the_description_are_answered_as_it_says(world: World) -> None:
-    statuses = play(world, FEW)
+    statuses = in_process(world, FEW)
     assert {200, 400} <= set(statuses), statuses
 
 
@@ -90,5 +116,17 @@ def test_requests_made_up_from_the_description_are_answered_as_it_says(world: Wo
 def test_two_thousand_requests_made_up_from_the_description_are_answered_as_it_says(
     world: World,
 ) -> None:
-    statuses = play(world, MANY)
+    statuses = in_process(world, MANY)
     assert {200, 201, 400, 403, 404} <= set(statuses), statuses
+
+
+@pytest.mark.rule("H-05")
+@pytest.mark.rule("H-13")
+@pytest.mark.parametrize(
+    "count", [pytest.param(FEW // 2), pytest.param(MANY, marks=pytest.mark.soak)]
+)
+def test_requests_made_up_and_sent_to_two_served_processes_are_answered_as_it_says(
+    start_stack: Starter, count: int
+) -> None:
+    statuses = over_the_wire(start_stack(Layout("postgres", serve=2)), count)
+    assert {200, 400} <= set(statuses), statuses

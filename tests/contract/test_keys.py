@@ -48,12 +48,19 @@ AUTHORITY = {
     "work.list_proofs": "401 401 403 403 200 200",
     "work.read_proof": "401 401 403 403 200 200",
     "work.review": "401 401 403 403 403 200",
-    "funds.create_wallet": "401 401 201 201 201 201",
-    "funds.list_wallets": "401 401 200 200 200 200",
-    "funds.balances": "401 401 404 404 404 503",
+    "wallets.create": "401 401 201 201 201 201",
+    "wallets.mine": "401 401 200 200 200 200",
+    "wallets.balances": "401 401 404 404 404 503",
+    # The owner's is a hot one, which is proven already.
+    "wallets.challenge": "401 401 404 404 404 409",
+    "wallets.verify": "401 401 404 404 404 409",
+    "wallets.transfer": "401 401 404 404 404 503",
+    "wallets.claim": "401 401 404 404 404 503",
+    "wallets.delete": "401 401 404 404 404 503",
     "funds.deposit": "401 401 404 404 404 503",
     "funds.settle": "401 401 403 403 403 503",
     "funds.list_rollups": "401 401 403 403 200 200",
+    "funds.my_rollups": "401 401 200 200 200 200",
     "funds.command_state": "401 401 404 404 404 404",
     "deliveries.list_deliveries": "401 401 200 200 200 200",
     "deliveries.redeliver": "401 401 404 404 404 200",
@@ -62,11 +69,15 @@ AUTHORITY = {
     "deliveries.enable": "401 401 404 404 404 200",
     "deliveries.rotate_of_gig": "401 401 403 403 403 200",
     "deliveries.rotate_of_mailbox": "401 401 403 403 200 403",
+    # So is the token of the link.
+    "public.invite_info": "200 200 200 200 200 200",
     "dev.advance": "200 200 200 200 200 200",
     "dev.faucet": "503 503 503 503 503 503",
     "dev.mine": "503 503 503 503 503 503",
     "gigs.rotate_token": "401 401 403 403 403 200",
     "gigs.revoke_invite": "401 401 403 403 403 200",
+    # Without a chain there is nothing to give back.
+    "gigs.cancel": "401 401 403 403 403 200",
     # The key that was used is no more.
     "access.rotate_key": "401 401 200 200 200 200",
 }

@@ -136,7 +136,7 @@ def test_null_is_an_amount_only_where_none_may_be_named(world: World) -> None:
     scene = Scene.of(world)
     for route, name, rest in money_fields(scene):
         answer = send(scene, route, f'{{{rest}"{name}": null}}')
-        if route.endpoint == "work.review":
+        if route.endpoint == "work.review" or name in ("webhook_max_price", "webhook_daily_spend"):
             answer.ok()
         else:
             assert list(answer.refused(400)["errors"]) == [name]

@@ -127,6 +127,10 @@ def test_keys_and_headers_are_described_where_they_are_read(spec: dict[str, Any]
         keyed = method != "get" and not path.startswith("/api/dev/")
         assert ("Idempotency-Key" in headers) == keyed
         assert ("Prefer" in headers) == ("202" in operation["responses"])
+        tagged = "ETag" in operation["responses"].get("200", {}).get("headers", {})
+        assert tagged == (path == "/api/gigs/{gig_id}")
+        assert ("If-Match" in headers) == (tagged and keyed)
+        assert ("412" in operation["responses"]) == (tagged and keyed)
         assert ("Last-Event-ID" in headers) == path.endswith("/events")
         assert (
             operation["security"]
@@ -138,6 +142,7 @@ def test_keys_and_headers_are_described_where_they_are_read(spec: dict[str, Any]
                     "/api/health",
                     "/api/ready",
                     "/api/modes",
+                    "/api/public/",
                 )
             )
             or (path, method) in {("/api/gigs", "get"), ("/api/openapi.json", "get")}

@@ -80,7 +80,7 @@ def lists(scene: Scene) -> dict[str, Listed]:
         values = {"id": new_id("ROLLUP"), "gig_id": gig.id, "mailbox_id": mailbox.id}
         values |= {"command_id": command.id, "status": "paid", "wallet_address": "0x"}
         values |= {"gross_units": 1, "fee_units": 0, "fee_bps": 0, "created_at": 1}
-        values |= {"payout_key": new_token(), "settled_by_reconciliation": False}
+        values |= {"payout_key": new_token(), "settled_by_reconciliation": False, "failures": 0}
         rows.insert(Rollup, values)
 
     def add_task() -> None:
@@ -96,9 +96,9 @@ def lists(scene: Scene) -> dict[str, Listed]:
         rows.insert(Mailbox, copy_of(mailbox, id=new_id("MBX"), ordinal=next(numbers)))
 
     def add_gig() -> None:
-        rows.insert(Gig, copy_of(mine, id=new_id("GIG")))
+        rows.insert(Gig, copy_of(mine, id=new_id("GIG"), chain_key=None))
         # Not asked for: a filter holds before pages are cut.
-        rows.insert(Gig, copy_of(mine, id=new_id("GIG"), tags=["un", "wanted, "]))
+        rows.insert(Gig, copy_of(mine, id=new_id("GIG"), chain_key=None, tags=["un", "wanted, "]))
 
     def add_key() -> None:
         rows.insert(ApiKey, copy_of(key, id=new_id("KEY"), hash=new_token()))
@@ -115,13 +115,14 @@ def lists(scene: Scene) -> dict[str, Listed]:
             "token",
         ),
         "access.list_keys": Listed("/auth/keys", "keys", stranger, add_key),
-        "funds.list_wallets": Listed(
+        "wallets.mine": Listed(
             "/wallets",
             "wallets",
             stranger,
-            lambda: rows.insert(Wallet, copy_of(wallet, id=new_id("WALLET"))),
+            lambda: rows.insert(Wallet, copy_of(wallet, id=new_id("WALLET"), verified_at=None)),
         ),
         "funds.list_rollups": Listed(f"{gig.path}/rollups", "rollups", owner, add_rollup),
+        "funds.my_rollups": Listed("/rollups/mine", "rollups", worker, add_rollup),
         "deliveries.list_deliveries": Listed("/deliveries", "deliveries", stranger, add_delivery),
         "deliveries.list_endpoints": Listed(
             "/deliveries/endpoints", "endpoints", stranger, add_endpoint
@@ -137,8 +138,9 @@ NAMES = (
     "gigs.list_mailboxes",
     "gigs.invites",
     "access.list_keys",
-    "funds.list_wallets",
+    "wallets.mine",
     "funds.list_rollups",
+    "funds.my_rollups",
     "deliveries.list_deliveries",
     "deliveries.list_endpoints",
     "work.queue",

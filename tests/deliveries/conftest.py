@@ -62,7 +62,7 @@ class World:
         empty = {
             name: ""
             for name, column in Gig._meta.fields.items()
-            if name not in given and not column.null
+            if name not in given and not column.null and column.default is None
         }
 
         def write() -> str:

@@ -46,6 +46,26 @@ def test_a_poll_hands_out_two_unless_told_otherwise(world: World) -> None:
     assert _poll(gig, worker) == []
 
 
+@pytest.mark.rule("Q-02")
+def test_a_poll_finds_the_one_task_that_is_left_behind_a_thousand_declined_ones(
+    world: World,
+) -> None:
+    gig = world.gig()
+    worker, other = world.worker(gig), world.worker(gig)
+    declined = {world.task(gig) for _ in range(1010)}
+    for task_id in declined:
+        worker.post(f"{gig.path}/queue/{task_id}/decline")
+    last = world.task(gig)
+    for expected in ([last], [], []):
+        answer = worker.post(f"{gig.path}/queue/poll", {"count": 20})
+        assert [task["id"] for task in answer["tasks"]] == expected
+        assert (answer["count"], answer["scan_exhausted"]) == (len(expected), False)
+    # For somebody else all of them are still there.
+    taken = other.post(f"{gig.path}/queue/poll", {"count": 20})
+    assert {task["id"] for task in taken["tasks"]} <= declined
+    assert (taken["count"], taken["scan_exhausted"]) == (20, False)
+
+
 @pytest.mark.rule("D-01")
 @pytest.mark.case("F05")
 def test_a_declined_task_keeps_its_place_for_others(world: World) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import request
-
 from engine import accounts, passwords
 from engine.errors import Refused
 from web import auth, limits, paging
@@ -18,16 +16,12 @@ from web.schemas.gigs import Success
 routes = Routes("access", "Accounts and the keys to them.")
 
 
-def _address() -> str:
-    return request.remote_addr or "unknown"
-
-
 @routes.route("/auth/send-otp", methods=["POST"], key=None, refuses=[429])
 @routes.arguments(schemas.SendCode)
 @routes.response(200, Success)
 def send_code(body: dict[str, Any]) -> dict[str, Any]:
     """Mail a code of six digits, good for ten minutes and five tries."""
-    limits.count(limits.PUBLIC_ADDRESS, _address())
+    limits.count(limits.PUBLIC_ADDRESS, limits.address())
     address = accounts.clean_email(body["email"])
     limits.count(limits.CODES, address)
     passwords.send(address)
@@ -39,7 +33,7 @@ def send_code(body: dict[str, Any]) -> dict[str, Any]:
 @routes.response(200, schemas.Key)
 def verify_code(body: dict[str, Any]) -> dict[str, Any]:
     """A new key for the address; its account is made if it has none. The key is shown once."""
-    limits.count(limits.PUBLIC_ADDRESS, _address())
+    limits.count(limits.PUBLIC_ADDRESS, limits.address())
     account, key = passwords.verify(body["email"], body["code"])
     return {"user_id": account.id, "email": account.email, "api_key": key}
 
@@ -68,7 +62,7 @@ def me() -> Any:
 @routes.arguments(schemas.MePatch)
 @routes.response(200, Me)
 def change_me(body: dict[str, Any]) -> Any:
-    """Change the name that others see."""
+    """Change the name that others see, or the time zone."""
     return accounts.update(auth.caller(), body).__data__
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from flask import Response, request
 
-from engine import gigs, mailboxes, webhook_secrets
+from engine import cancellation, commands, gigs, mailboxes, pot_refunds, webhook_secrets
 from engine.errors import Refused
-from web import auth, paging, stream, views
+from web import auth, etags, outcome, paging, stream, views, waiting
 from web.blueprint import Routes
 from web.paging import PageQuery
 from web.schemas import gigs as schemas
-from web.schemas.accounts import Events
+from web.schemas.accounts import Accepted, Events
+from web.schemas.money import Nothing
 
 routes = Routes("gigs", "Gigs, the invites into them, and the workers' places in them.")
 
@@ -51,21 +52,59 @@ def mine(query: dict[str, Any]) -> dict[str, Any]:
     return {"gigs": [views.gig_view(gig, owner=True) for gig in found], "next_cursor": cursor}
 
 
-@routes.route("/gigs/<gig_id>", key=auth.caller_if_any)
+@routes.route("/gigs/<gig_id>", key=auth.caller_if_any, etag=True)
 @routes.response(200, schemas.GigAnswer)
-def read(gig_id: str) -> dict[str, Any]:
-    """One gig; notes and the webhook's URL for its owner only (G-02)."""
+def read(gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """One gig; notes and the webhook's URL for its owner only (G-02).
+
+    The ETag is the same for everybody, and stays while only the funds change.
+    """
     gig, owner = gigs.read(auth.caller_if_any(), gig_id)
-    return {"gig": views.gig_view(gig, owner=owner)}
+    return {"gig": views.gig_view(gig, owner=owner)}, etags.headers(gig.revision)
 
 
-@routes.route("/gigs/<gig_id>", methods=["PATCH"])
+@routes.route("/gigs/<gig_id>", methods=["PATCH"], etag=True)
 @routes.arguments(schemas.GigPatch)
 @routes.response(200, schemas.GigAnswer)
-def update(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
-    """Change a gig; `status` closes and reopens it (G-08)."""
-    gig = gigs.update(auth.caller(), gig_id, body)
-    return {"gig": views.gig_view(gig, owner=True)}
+def update(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Change a gig; `status` closes and reopens it (G-08).
+
+    With `If-Match` only if nobody has changed it since; without it in any case.
+    """
+    with etags.if_match() as revisions:
+        gig = gigs.update(auth.caller(), gig_id, body, revisions)
+    return {"gig": views.gig_view(gig, owner=True)}, etags.headers(gig.revision)
+
+
+@routes.route("/gigs/<gig_id>/cancel", methods=["POST"])
+@routes.arguments(Nothing)
+@routes.response(200, schemas.GigCancelled)
+@routes.alt_response(202, schema=Accepted)
+def cancel(_: dict[str, Any], gig_id: str) -> Any:
+    """Cancel a gig for good and give back what its pot does not owe (G-08).
+
+    Called again it gives back what has become free since. 200 once the refunds are final; one that
+    the token refuses is `failed`, stays owed, and is tried again by the next call.
+    """
+    seconds = outcome.wait_seconds()
+    command_id = waiting.resumed()
+    result: dict[str, Any] | None = None
+    if command_id is None:
+        cancelled = cancellation.request(auth.caller(), gig_id)
+        result = cancelled.answer
+        if cancelled.command is not None:
+            command_id = outcome.recorded(cancelled.command)
+    if command_id is not None:
+        still = outcome.under_way(command_id, seconds)
+        if still is not None:
+            return still
+        result = commands.result_of(command_id)
+    assert result is not None
+    return {
+        "gig": views.gig_view(gigs.get(gig_id), owner=True),
+        "refunds": [one.__data__ for one in pot_refunds.by_ids(result["refund_ids"])],
+        "kept_funds": result["kept_funds"],
+    }
 
 
 @routes.route("/gigs/<gig_id>/rotate-token", methods=["POST"])

@@ -7,29 +7,48 @@ from typing import Any
 from flask import request
 from webargs import core
 
-from engine import evidence, proofs, shelf, tasks, topics
+from engine import commands, evidence, proofs, shelf, tasks, topics
 from engine.errors import invalid
 from engine.proofs import HandIn, Verdict
 from engine.tasks import Submission
-from web import auth, paging, strict_json, views, waiting
+from web import auth, outcome, paging, strict_json, views, waiting
 from web.blueprint import Routes, body_of
 from web.paging import PageQuery
 from web.schemas import tasks as schemas
+from web.schemas.accounts import Accepted
 from web.schemas.gigs import Success
 
 routes = Routes("work", "Tasks and proofs.")
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
 
 
-@routes.route("/inbound/webhook/<gig_id>", methods=["POST"], key=None, payload=True, refuses=[403])
+@routes.route(
+    "/inbound/webhook/<gig_id>",
+    methods=["POST"],
+    key=None,
+    payload=True,
+    refuses=[402, 403, 502],
+)
 @routes.arguments(schemas.SubmitQuery, location="query")
 @routes.response(200, schemas.Submitted)
-def submit(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
-    """Send a task: the body is the payload, the query shapes it (T-01)."""
+@routes.alt_response(202, schema=Accepted)
+def submit(query: dict[str, Any], gig_id: str) -> Any:
+    """Send a task: the body is the payload, the query shapes it (T-01).
+
+    In a `task_escrow` gig it is funded first, and handed to workers once that is final (Y-07).
+    """
+    seconds = outcome.wait_seconds()
+    command_id = waiting.resumed()
+    if command_id is not None:
+        return outcome.under_way(command_id, seconds) or commands.result_of(command_id)
     token = query.pop("token")
     content_type = request.content_type or DEFAULT_CONTENT_TYPE
     sent = Submission(payload=_payload(), content_type=content_type[:200], **query)
-    return tasks.submit(gig_id, token, sent)
+    taken = tasks.submit(gig_id, token, sent)
+    if taken.command is None:
+        return taken.answer
+    command_id = outcome.recorded(taken.command)
+    return outcome.under_way(command_id, seconds) or commands.result_of(command_id)
 
 
 def _payload() -> str:

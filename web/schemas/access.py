@@ -3,7 +3,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from engine.accounts import SCOPES
-from web.fields import Instant, Time, one_of, text
+from web.fields import Instant, Time, one_of, text, time_zone
 from web.paging import Page
 
 
@@ -26,6 +26,7 @@ class Key(Schema):
 
 class MePatch(Schema):
     display_name = text(100, 1)
+    timezone = time_zone()
 
 
 class KeyCreate(Schema):

@@ -22,6 +22,9 @@ class Me(Schema):
     number = fields.Integer(required=True)
     email = fields.String(required=True)
     display_name = fields.String(required=True)
+    timezone = fields.String(
+        required=True, metadata={"description": "A name of the IANA database."}
+    )
     created_at = Time(required=True)
 
 

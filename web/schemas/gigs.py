@@ -3,7 +3,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from engine.gigs import MANUAL_REVIEW
-from web.fields import Flag, Money, Time, Whole, WholeText, one_of, tags, text, web_url
+from web.fields import Flag, Money, Raw, Time, Whole, WholeText, one_of, tags, text, web_url
 from web.paging import Page, PageQuery
 from web.strict_json import MAX_INTEGER
 
@@ -23,6 +23,19 @@ class GigFields(Schema):
     tags = tags()
     review_timeout = Whole(MANUAL_REVIEW, MAX_SECONDS, attribute="review_timeout_seconds")
     min_payout = Money(attribute="min_payout_units")
+    task_escrow = Flag(
+        metadata={"description": "Fund each task when it is sent, by a deposit of its own (Y-07)."}
+    )
+    webhook_max_price = Money(
+        attribute="webhook_max_price_units",
+        allow_none=True,
+        metadata={"description": "The most that a task sent with the token may cost."},
+    )
+    webhook_daily_spend = Money(
+        attribute="webhook_daily_spend_units",
+        allow_none=True,
+        metadata={"description": "The most that all tasks of a day in UTC may cost together."},
+    )
     location = text(200)
     icon_url = text(2048)
     proof_webhook_url = web_url(allow_none=True)
@@ -59,6 +72,27 @@ class GigCreated(Schema):
 
 class GigAnswer(Schema):
     gig = fields.Nested(GigView, required=True)
+
+
+class PotRefundView(Schema):
+    funder = fields.String(required=True)
+    amount = Money(attribute="amount_units", required=True)
+    tx_hash = fields.String(required=True, allow_none=True)
+    status = fields.String(required=True)
+    failure = fields.String(required=True, allow_none=True)
+
+
+class GigCancelled(Schema):
+    gig = fields.Nested(GigView, required=True)
+    refunds = fields.List(fields.Nested(PotRefundView), required=True)
+    kept_funds = Raw(
+        required=True,
+        metadata={
+            "type": "number",
+            "format": "decimal",
+            "description": "What stays in the pot for what is owed, or may still be.",
+        },
+    )
 
 
 class GigList(Page):

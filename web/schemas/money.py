@@ -2,38 +2,8 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Flag, Money, Raw, Time, text
+from web.fields import Money, Raw, Time
 from web.paging import Page
-
-
-class WalletCreate(Schema):
-    label = text(200, load_default="")
-    is_hot_wallet = Flag(load_default=True)
-    evm_address = fields.String(load_default=None, allow_none=True)
-
-
-class WalletView(Schema):
-    id = fields.String(required=True)
-    label = fields.String(required=True)
-    evm_address = fields.String(required=True)
-    is_hot_wallet = fields.Boolean(required=True)
-    created_at = Time(required=True)
-
-
-class WalletAnswer(Schema):
-    wallet = fields.Nested(WalletView, required=True)
-
-
-class WalletList(Page):
-    wallets = fields.List(fields.Nested(WalletView), required=True)
-
-
-class Balances(Schema):
-    """Exact decimal strings, in ether and in dollars."""
-
-    evm_address = fields.String(required=True)
-    eth_balance = fields.String(required=True)
-    usdc_balance = fields.String(required=True)
 
 
 class Deposit(Schema):

@@ -24,6 +24,7 @@ class Problem(Schema):
     # Members of one reason or another.
     retry_after = fields.Integer(metadata={"description": "Seconds."})
     limit = fields.String(metadata={"description": "The limit that is used up."})
+    etag = fields.String(metadata={"description": "The tag as it stands, for `If-Match`."})
     status_now = fields.String(metadata={"description": "The state that stands in the way."})
     message_id = fields.String(metadata={"description": "The task that it is about."})
     max_bytes = fields.Integer()
@@ -32,4 +33,7 @@ class Problem(Schema):
     available_funds = Raw(metadata={"type": "number", "format": "decimal"})
     needed = Raw(metadata={"type": "number", "format": "decimal"})
     short = fields.List(fields.String(), metadata={"description": "What the wallet lacks."})
+    in_use_for = fields.List(
+        fields.String(), metadata={"description": "What the wallet is still needed for."}
+    )
     rollup_id = fields.String()

@@ -58,9 +58,16 @@ def _price(value: str) -> int:
 
 
 class Submitted(Schema):
+    """What the gig's mode did with it; the last five of a `task_escrow` gig only (Y-07)."""
+
     status = fields.String(required=True)
     message_id = fields.String(required=True)
     priority = fields.Integer()
+    escrow_funded = fields.Boolean()
+    escrow_amount = Raw(metadata={"type": "number", "format": "decimal"})
+    escrow_fee_bps = fields.Integer()
+    escrowed_at = fields.String(metadata={"format": "date-time"})
+    deposit_id = fields.String()
 
 
 class PollQuery(Schema):
@@ -97,6 +104,14 @@ class TaskView(Schema):
     mailbox_id = fields.String(allow_none=True)
     external_id = fields.String(allow_none=True)
     reserved_for_me = fields.Boolean()
+    escrow_funded = fields.Boolean(
+        required=True,
+        metadata={"description": "Is its pay in a deposit of its own on chain, final (Y-07)?"},
+    )
+    escrow_amount = Money(attribute="escrow_units", required=True, allow_none=True)
+    escrow_fee_bps = fields.Integer(required=True, allow_none=True)
+    escrowed_at = Time(required=True, allow_none=True)
+    deposit_id = fields.String(required=True, allow_none=True)
     source_task_id = fields.String(allow_none=True)
 
 

@@ -1,0 +1,174 @@
+"""Cancelling a gig for good (G-08): nothing new, work in hand goes on, the rest goes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import peewee
+
+from engine import commands, events, gigs, install, ledger, pot_refunds, reconcile, task_escrow
+from engine.db import db
+from engine.models.command import UNFINISHED, Command
+from engine.models.gig import Gig
+from engine.models.proof import UNCARRIED, UNCLOSED, Proof
+from engine.models.task import Task
+from engine.moves import move
+from engine.operations import Caller, permit
+from engine.rules import money
+
+KIND = "gig.cancel"
+LOOK_AGAIN_SECONDS = 1.0
+# Tasks that one transaction cancels.
+CHUNK = 500
+# Without a chain nothing is left to wait for, so this many are done at once; the sweep does more.
+CHUNKS_AT_ONCE = 20
+# Tasks whose work may still have to be paid, though no verdict says so.
+IN_HAND = ("claimed", "submitted")
+
+
+_LEFT_OVER = """
+SELECT gig.id FROM gig WHERE gig.status IN ('cancelled') AND (
+    EXISTS (SELECT 1 FROM queue_entry WHERE queue_entry.gig_id = gig.id)
+    OR EXISTS (SELECT 1 FROM task WHERE task.gig_id = gig.id AND task.status IN ('unfunded'))
+) LIMIT 50
+"""
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """What became of the request: the answer's members, or the command that is still at it."""
+
+    answer: dict[str, Any] | None = None
+    command: Command | None = None
+
+
+def request(caller: Caller, gig_id: str) -> Cancelled:
+    """Cancel a gig; again gives back what has become free since, however often."""
+
+    def write() -> Cancelled:
+        gig = gigs.get(gig_id)
+        permit("gig.cancel", caller, gig)
+        (gig,) = db.lock(Gig.select().where(Gig.id == gig.id))
+        if gig.status != "cancelled":
+            move(gig, "cancel", revision=Gig.revision + 1)
+            events.append(
+                "gig.cancelled",
+                events.Subject("gig", gig.id),
+                actor=caller.account_id,
+                gig_id=gig.id,
+            )
+        if install.current().treasury is None:
+            for _ in range(CHUNKS_AT_ONCE):
+                if not _close_tasks(gig.id):
+                    break
+            return Cancelled(answer={"refund_ids": [], "kept_funds": 0})
+        under_way = Command.get_or_none(UNFINISHED, Command.kind == KIND, Command.gig_id == gig.id)
+        if under_way is None:
+            under_way = commands.record(KIND, {}, account_id=caller.account_id, gig_id=gig.id)
+        return Cancelled(command=under_way)
+
+    return db.write(write)
+
+
+@commands.handler(KIND)
+def step(command: Command) -> commands.Outcome:
+    """One step: close what waits, decide once what goes back, send it, and wait for the chain."""
+    gig_id = str(command.gig_id)
+    while db.write(lambda: _close_tasks(gig_id)):
+        pass
+    if command.result is None:
+        decided = _decide_at_cursor(command)
+        if decided is None:
+            return commands.Wait(0.2)
+        command.result = decided
+    refunds = pot_refunds.of_command(command.id)
+    pot_refunds.send(refunds)
+    refunds = pot_refunds.of_command(command.id)
+    if any(refund.status in ("pending", "sent") for refund in refunds):
+        return commands.Wait(LOOK_AGAIN_SECONDS)
+    with db.reading():
+        kept = ledger.free_units(gig_id) + ledger.owed_units(gig_id)
+    return commands.Done(
+        {
+            "refund_ids": [refund.id for refund in refunds],
+            "kept_funds": money.to_dollars(kept),
+        }
+    )
+
+
+def _close_tasks(gig_id: str) -> int:
+    """Cancel some of what nobody holds, and give its deposits back; how many?"""
+    db.lock(Gig.select(Gig.id).where(Gig.id == gig_id))
+    waiting = Task.select().where(Task.gig_id == gig_id, Task.status.in_(("queued", "unfunded")))
+    found = db.lock(waiting.order_by(Task.number).limit(CHUNK))
+    return len(task_escrow.close(found, "owner"))
+
+
+def _decide_at_cursor(command: Command) -> dict[str, Any] | None:
+    """Decide on what the chain held when the books were last brought up to date.
+
+    None when they have moved on in between, so that another look is needed.
+    """
+    treasury, at = install.treasury(), reconcile.cursor()
+    gig_id = str(command.gig_id)
+    fee_bps = treasury.fee_bps()
+    funded = pot_refunds.standing_units(gig_id, at) if at >= 0 else {}
+    return db.write(lambda: _decide(command, at, fee_bps, funded))
+
+
+def _decide(
+    command: Command, at: int, fee_bps: int, funded: dict[str, int]
+) -> dict[str, Any] | None:
+    # The lock that settlements take: of both, one at a time says what is free.
+    (gig,) = db.lock(Gig.select().where(Gig.id == command.gig_id))
+    now: Command = db.lock(Command.select().where(Command.id == command.id))[0]
+    if now.result is not None:
+        result: dict[str, Any] = now.result
+        return result
+    if reconcile.cursor() != at:
+        return None
+    pot_refunds.adopt(command, gig.id)
+    free = ledger.free_units(gig.id)
+    spare = free - kept_aside_units(gig, fee_bps)
+    parts = pot_refunds.shares(spare, pot_refunds.less_promised(gig.id, funded))
+    for funder, units in parts.items():
+        pot_refunds.make(command, gig.id, funder, units)
+    decided: dict[str, Any] = {}
+    Command.update(result=decided).where(Command.id == command.id).execute()
+    return decided
+
+
+def kept_aside_units(gig: Gig, fee_bps: int) -> int:
+    """What no rollup carries yet and the pot may still have to pay, fee included.
+
+    Approved work, what is rejected and not yet for good, and at its price what is held or handed
+    in. A price to be decided counts as the gig's. Tasks with a deposit of their own need nothing.
+    """
+    open_verdict = UNCARRIED | (UNCLOSED & ~Proof.returned)
+    locked = peewee.fn.COALESCE(Proof.locked_price_units, gig.price_units)
+    proven = (
+        Proof.select(peewee.fn.SUM(locked))
+        .join(Task, on=(Task.id == Proof.task_id))
+        .where(Proof.gig_id == gig.id, open_verdict, Task.deposit_id.is_null())
+    )
+    price = peewee.fn.COALESCE(Task.held_price_units, Task.price_units, gig.price_units)
+    in_hand = Task.select(peewee.fn.SUM(price)).where(
+        Task.gig_id == gig.id, Task.status.in_(IN_HAND), Task.deposit_id.is_null()
+    )
+    gross = int(proven.scalar() or 0) + int(in_hand.scalar() or 0)
+    # The fee of the whole is never less than the fees of the payouts that it will be.
+    return gross + money.fee_on_top(gross, fee_bps)
+
+
+def catch(gig: Gig, task: Task, actor: str) -> None:
+    """A task that has just come back into a cancelled gig's queue is over; in `db.write`."""
+    if gig.status == "cancelled" and task.status == "queued":
+        task_escrow.close([task], actor)
+
+
+def sweep() -> int:
+    """Close what came into a cancelled gig while it was being cancelled; rung by the scheduler."""
+    with db.reading():
+        found = db.rows(_LEFT_OVER)
+    return sum(db.write(lambda one=gig_id: _close_tasks(one)) for (gig_id,) in found)  # type: ignore[misc]

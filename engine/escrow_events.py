@@ -1,0 +1,124 @@
+"""What the chain says of named deposits: the only writer of how one opens and ends (Y-07, O-05)."""
+
+from __future__ import annotations
+
+from engine import clock, commands, escrow_refunds, escrows, events, settlement
+from engine.chain.treasury_events import (
+    DepositOpened,
+    DepositReclaimed,
+    DepositRefunded,
+    DepositSettled,
+    ReclaimRequested,
+)
+from engine.models.chain import ChainTransaction
+from engine.models.escrow import Escrow
+from engine.moves import take
+from engine.observers import on_event, on_failure
+from engine.rules import money, times
+
+Ended = DepositSettled | DepositRefunded | DepositReclaimed
+
+# The move that each event is, and who took the money when we did not send it anywhere.
+_ENDS: dict[type, str] = {
+    DepositSettled: "settle",
+    DepositRefunded: "refund",
+    DepositReclaimed: "reclaim",
+}
+
+
+def _found(deposit_key: str) -> Escrow | None:
+    return Escrow.get_or_none(Escrow.id == deposit_key)
+
+
+@on_event(DepositOpened)
+def opened(event: DepositOpened, taken_back: bool) -> set[str]:
+    escrow = _found(event.deposit_key)
+    if escrow is None:
+        return set()
+    command_id = escrow.command_id
+    if taken_back:
+        if take(Escrow, escrow.id, "unopen", opened_at=None, tx_hash=None):
+            _changed(escrow, "unopened", "escrow.taken_back")
+        return {command_id}
+    given_up = escrow.status == "abandoned"
+    sets = {"opened_at": clock.now(), "ended_at": None, "tx_hash": event.tx_hash}
+    if not take(Escrow, escrow.id, "open", **sets):
+        return set()
+    if given_up:
+        # Another deposit may pay for the task by now.
+        _tell(escrow, "escrow.opened_late")
+        escrow_refunds.request(_again(escrow), "chain")
+    else:
+        _changed(escrow, "open", "escrow.opened")
+    return {command_id}
+
+
+@on_event(DepositSettled, DepositRefunded, DepositReclaimed)
+def ended(event: Ended, taken_back: bool) -> set[str]:
+    escrow = _found(event.deposit_key)
+    if escrow is None:
+        return set()
+    if taken_back:
+        if take(Escrow, escrow.id, "reopen", ended_at=None, tx_hash=None):
+            _changed(escrow, "reopened", "escrow.reopened")
+        return {escrow.command_id}
+    verb = _ENDS[type(event)]
+    unasked = escrow.status == "open"
+    sets = {"ended_at": clock.now(), "tx_hash": event.tx_hash}
+    kept = isinstance(event, DepositRefunded | DepositReclaimed) and event.claimable
+    if kept:
+        sets["failure"] = "The token refused the transfer; the contract keeps it to be claimed."
+    if not take(Escrow, escrow.id, verb, **sets):
+        return set()
+    if verb == "settle":
+        _changed(escrow, "settled", "escrow.settled")
+    elif verb == "reclaim" or unasked:
+        reason = "reclaimed" if verb == "reclaim" else "refunded"
+        _changed(escrow, reason, "escrow.left", reason=reason, claimable=kept)
+    else:
+        _changed(escrow, "refunded", "escrow.refunded", claimable=kept)
+    return {escrow.command_id}
+
+
+@on_event(ReclaimRequested)
+def announced(event: ReclaimRequested, taken_back: bool) -> set[str]:
+    """Thirty days are left: both sides are told, and what is approved is paid."""
+    escrow = _found(event.deposit_key)
+    if escrow is None or taken_back:
+        return set()
+    at = times.iso_ms(event.reclaim_at_seconds * clock.SECOND)
+    _tell(escrow, "escrow.reclaim_requested", reclaim_at=at)
+    commands.record(settlement.KIND, {}, account_id=None, gig_id=escrow.gig_id)
+    escrows.tell(escrow, "reclaim_requested")
+    return set()
+
+
+@on_failure
+def failed(transaction: ChainTransaction) -> set[str]:
+    """Whoever waits for it looks at what became of it, and decides."""
+    about = Escrow.select(Escrow.command_id).where(Escrow.chain_transaction_id == transaction.id)
+    return {row.command_id for row in about}
+
+
+def _again(escrow: Escrow) -> Escrow:
+    return Escrow.get(Escrow.id == escrow.id)
+
+
+def _changed(escrow: Escrow, what: str, event: str, **more: object) -> None:
+    now = _again(escrow)
+    _tell(now, event, **more)
+    escrows.tell(now, what)
+
+
+def _tell(escrow: Escrow, kind: str, **more: object) -> None:
+    events.append(
+        kind,
+        events.Subject("task", escrow.task_id),
+        actor="chain",
+        gig_id=escrow.gig_id,
+        data={
+            "deposit_id": escrow.id,
+            "amount": money.to_dollars(escrow.amount_units),
+            **more,
+        },
+    )

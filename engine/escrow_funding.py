@@ -1,0 +1,148 @@
+"""Putting a named deposit in from a hot wallet: approve once, deposit, wait until it is final.
+
+Each step finds by the escrow's row what was signed before, so it may be taken again, at once, and
+may stop after any line.
+"""
+
+from __future__ import annotations
+
+from engine import escrows, install
+from engine.chain import sender
+from engine.chain.errors import CallReverted, ChainUnavailable, OutOfGas
+from engine.chain.sender import Key
+from engine.chain.treasury import Treasury
+from engine.db import db
+from engine.errors import Refused
+from engine.models.chain import ChainTransaction
+from engine.models.escrow import Escrow
+from engine.models.wallet import Wallet
+
+# The allowance is given once and for good: the contract takes only what its caller deposits.
+ALLOWANCE_UNITS = 2**256 - 1
+# Gas of an approval and a deposit, with room: what a wallet must be able to pay before we begin.
+GAS_NEEDED = 300_000
+
+
+def advance(deposit_id: str) -> bool:
+    """One step; True once the deposit is open, and final.
+
+    Refused when it came to nothing: `insufficient_funds` with `short`, `fee_moved`,
+    `deposit_failed`, or `chain_unavailable` before anything was sent. Nothing of it can be mined
+    then, so whoever tries again gets new terms where these are no good.
+    """
+    escrow = escrows.get(deposit_id)
+    if escrow.status != "planned":
+        if escrow.status in escrows.OVER:
+            raise Refused("deposit_failed", "The deposit has gone back. Send it again.")
+        return True
+    sent = escrows.transaction_of(escrow)
+    if sent is not None:
+        if sent.status in ("reverted", "replaced"):
+            raise _why(escrow, sent.failure or "the transaction did not go through.")
+        return False
+    try:
+        _send(escrow)
+    except OutOfGas as error:
+        raise _insufficient(escrow.depositor, ["gas"]) from error
+    except ChainUnavailable as error:
+        raise unavailable() from error
+    return False
+
+
+def unavailable() -> Refused:
+    return Refused(
+        "chain_unavailable",
+        "The chain does not answer, and nothing was deposited. Try again shortly.",
+    )
+
+
+def _send(escrow: Escrow) -> None:
+    treasury, key = install.treasury(), key_of(escrow)
+    if not _allowed(treasury, key, escrow):
+        return
+    require_balances(treasury, escrow.depositor, escrow.amount_units)
+    call = treasury.deposit_for(escrows.terms_of(escrow))
+    try:
+        # The contract knows each id once, and so do we.
+        intent = f"escrow:{escrow.id}"
+        sender.send(treasury.chain, key, intent, call, lambda row: store(escrow, row))
+    except CallReverted as error:
+        raise _why(escrow, error.reason) from error
+
+
+def store(escrow: Escrow, row: ChainTransaction) -> None:
+    """Note the signed deposit; takes the signature with it if the terms were given up meanwhile."""
+    noted = Escrow.update(chain_transaction_id=row.id, failure=None).where(
+        Escrow.id == escrow.id, Escrow.status == "planned"
+    )
+    if not noted.execute():
+        raise Refused("deposit_failed", "These terms were given up meanwhile. Send it again.")
+
+
+def _allowed(treasury: Treasury, key: Key, escrow: Escrow) -> bool:
+    """May the contract take the amount? If not, give the allowance, or wait until it is mined."""
+    if treasury.allowance_units(key.address) >= escrow.amount_units:
+        return True
+    require_balances(treasury, key.address, escrow.amount_units)
+    given = sender.find(f"allow:{treasury.address}:{key.address}")
+    if given is not None and given.status == "sent":
+        return False
+    # Where the first came to nothing, or was used up, each deposit may give another.
+    intent = f"allow:{treasury.address}:{key.address}" if given is None else f"allow:{escrow.id}"
+    try:
+        approval = treasury.approve(ALLOWANCE_UNITS)
+        sender.send(treasury.chain, key, intent, approval, lambda _: None)
+    except CallReverted as error:
+        raise _why(escrow, error.reason) from error
+    return False
+
+
+def key_of(escrow: Escrow) -> Key:
+    """The depositor's key, of a hot wallet."""
+    with db.reading():
+        wallet = Wallet.get(Wallet.id == escrow.wallet_id)
+    private_key = install.current().keyring.decrypt(wallet.encrypted_key or "")
+    return Key(wallet.evm_address, private_key)
+
+
+def require_balances(treasury: Treasury, address: str, units: int) -> None:
+    """402 with what is short."""
+    short = shortage(treasury, address, units)
+    if short:
+        raise _insufficient(address, short)
+
+
+def shortage(treasury: Treasury, address: str, units: int) -> list[str]:
+    max_fee_wei, _ = treasury.chain.fees()
+    short = []
+    if treasury.usdc_units(address) < units:
+        short.append("usdc")
+    if treasury.chain.eth_balance_wei(address) < GAS_NEEDED * max_fee_wei:
+        short.append("gas")
+    return short
+
+
+def _insufficient(address: str, short: list[str]) -> Refused:
+    return Refused(
+        "insufficient_funds",
+        f"The wallet {address} is short of {' and '.join(short)}. Fund it and send this again; "
+        "nothing was deposited.",
+        short=short,
+    )
+
+
+def _why(escrow: Escrow, reason: str) -> Refused:
+    """Why the contract would not take the deposit, as whoever sent it can act on it."""
+    treasury = install.treasury()
+    now_bps = treasury.fee_bps()
+    if now_bps != escrow.fee_bps:
+        return Refused(
+            "fee_moved",
+            f"The platform's fee has just changed from {escrow.fee_bps} to {now_bps} basis points, "
+            "and nothing was deposited. Send this again to pay the new one.",
+            fee_bps=now_bps,
+        )
+    short = shortage(treasury, escrow.depositor, escrow.amount_units)
+    if short:
+        return _insufficient(escrow.depositor, short)
+    return Refused("deposit_failed", f"The chain refuses the deposit: {reason}")

@@ -1,0 +1,152 @@
+"""What a gig owes, and the rollups that will carry it (Y-02). All of it only inside `db.write`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import peewee
+
+from engine import clock, events, install, ledger, task_escrow
+from engine.db import db
+from engine.ids import new_id
+from engine.models.command import Command
+from engine.models.escrow import Escrow
+from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
+from engine.models.proof import UNCARRIED, UNCLOSED, Proof
+from engine.models.rollup import Rollup
+from engine.models.task import Task
+from engine.moves import move
+from engine.rules import money
+
+
+@dataclass(frozen=True)
+class Group:
+    """Proofs of one mailbox that one payout carries; of one task where its own deposit pays."""
+
+    mailbox: Mailbox
+    proofs: tuple[Proof, ...]
+    fee_bps: int
+    deposit_id: str | None = None
+
+    @property
+    def units(self) -> int:
+        """What the worker gets."""
+        return sum(proof.locked_price_units or 0 for proof in self.proofs)
+
+    @property
+    def fee_units(self) -> int:
+        return money.fee_on_top(self.units, self.fee_bps)
+
+    @property
+    def pot_units(self) -> int:
+        """What it takes from the gig's pot."""
+        return 0 if self.deposit_id is not None else self.units + self.fee_units
+
+
+def owed(gig: Gig, fee_bps: int) -> tuple[list[Group], list[tuple[str, int]]]:
+    """Approved work that no rollup carries: what to pay, and (mailbox id, units) below the minimum.
+
+    `fee_bps` is the contract's rate now; a deposit keeps the rate that it was made with.
+    """
+    found = db.lock(
+        Proof.select()
+        .where(Proof.gig_id == gig.id, UNCARRIED, Proof.locked_price_units > 0)
+        .order_by(Proof.submitted_at, Proof.id)
+    )
+    deposits = _open_deposits(found)
+    by_mailbox: dict[str, list[Proof]] = {}
+    for proof in found:
+        by_mailbox.setdefault(proof.mailbox_id, []).append(proof)
+    mailboxes = _mailboxes(list(by_mailbox))
+    groups: list[Group] = []
+    below: list[tuple[str, int]] = []
+    for mailbox_id, proofs in by_mailbox.items():
+        units = sum(proof.locked_price_units or 0 for proof in proofs)
+        if units < gig.min_payout_units:
+            below.append((mailbox_id, units))
+            continue
+        mailbox = mailboxes[mailbox_id]
+        from_pot = tuple(proof for proof in proofs if proof.task_id not in deposits)
+        if from_pot:
+            groups.append(Group(mailbox, from_pot, fee_bps))
+        for proof in proofs:
+            deposit = deposits.get(proof.task_id)
+            if deposit is not None and deposit.status == "open":
+                groups.append(Group(mailbox, (proof,), deposit.fee_bps, deposit.id))
+    return groups, below
+
+
+def _open_deposits(proofs: list[Proof]) -> dict[str, Escrow]:
+    """The named deposit of each task that has one, whatever its state: no pot pays for those."""
+    return {
+        escrow.task_id: escrow
+        for some in peewee.chunked([proof.task_id for proof in proofs], 500)
+        for escrow in Escrow.select()
+        .join(Task, on=(Task.deposit_id == Escrow.id))
+        .where(Escrow.task_id.in_(some))
+    }
+
+
+def _mailboxes(ids: list[str]) -> dict[str, Mailbox]:
+    return {
+        mailbox.id: mailbox
+        for some in peewee.chunked(ids, 500)
+        for mailbox in Mailbox.select().where(Mailbox.id.in_(some))
+    }
+
+
+def carry(gig: Gig, command: Command, group: Group) -> None:
+    """Make the rollup that pays a group, and set the money aside for it."""
+    rollup = _make(gig, command, group)
+    if group.deposit_id is None:
+        ledger.reserve(rollup.id, gig.id, group.pot_units)
+
+
+def close_rejected(gig: Gig, command: Command) -> None:
+    """Rejected work that no rollup carries gets one that pays nothing, which closes it (R-04)."""
+    found = db.lock(
+        Proof.select().where(Proof.gig_id == gig.id, UNCLOSED).order_by(Proof.mailbox_id, Proof.id)
+    )
+    by_mailbox: dict[str, list[Proof]] = {}
+    for proof in found:
+        by_mailbox.setdefault(proof.mailbox_id, []).append(proof)
+    mailboxes = _mailboxes(list(by_mailbox))
+    for mailbox_id, proofs in by_mailbox.items():
+        # Nothing is paid, whatever these proofs would have been worth.
+        rollup = _make(gig, command, Group(mailboxes[mailbox_id], tuple(proofs), 0), pays=False)
+        move(rollup, "settle")
+    # Their rejection is final now, so what was put in for them can go back.
+    task_escrow.release_rejected(
+        [proof.task_id for proof in found], command.account_id or "scheduler"
+    )
+
+
+def _make(gig: Gig, command: Command, group: Group, *, pays: bool = True) -> Rollup:
+    rollup_id = new_id("ROLLUP")
+    rollup = Rollup.create(
+        id=rollup_id,
+        gig_id=gig.id,
+        mailbox_id=group.mailbox.id,
+        command_id=command.id,
+        status="pending",
+        wallet_address=group.mailbox.wallet_address,
+        gross_units=group.units if pays else 0,
+        fee_units=group.fee_units if pays else 0,
+        fee_bps=group.fee_bps,
+        deposit_id=group.deposit_id,
+        payout_key="0x" + install.treasury().payout_key(rollup_id).hex(),
+        created_at=clock.now(),
+    )
+    carried = [proof.id for proof in group.proofs]
+    for some in peewee.chunked(carried, 500):
+        Proof.update(rollup_id=rollup.id).where(Proof.id.in_(some)).execute()
+    events.append(
+        "rollup.created",
+        events.Subject("rollup", rollup.id),
+        actor=command.account_id or "scheduler",
+        gig_id=gig.id,
+        mailbox_id=group.mailbox.id,
+        data={"rollup_id": rollup.id, "proof_ids": carried},
+    )
+    return rollup
