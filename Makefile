@@ -23,8 +23,9 @@ install: $(VENV)/.dev
 up: $(VENV)/.run
 	$(BIN)/muster up $(ARGS)
 
+# Most tests wait for something, so more of them run at once than there are cores.
 test: install
-	$(BIN)/python -m pytest -m "not soak and not rabbitmq" $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak and not rabbitmq" $(ARGS)
 
 # Needs rabbitmq-server from the system's packages.
 test-rabbitmq: install

@@ -140,10 +140,26 @@ def active_of(caller: Caller, gig: Gig, mailbox_id: str | None = None) -> Mailbo
     for mailbox in found:
         if mailbox.status == "active":
             return mailbox
-    raise Refused(
+    raise _inactive(found[0].status)
+
+
+def _inactive(status: str) -> Refused:
+    return Refused(
         "mailbox_inactive",
-        f"Your mailbox in this gig is {found[0].status}; only its owner can make it active.",
+        f"Your mailbox in this gig is {status}; only its owner can make it active.",
     )
+
+
+def hold(mailbox: Mailbox) -> None:
+    """Keep a mailbox active until this transaction ends; before something is taken for it.
+
+    Whoever closes it waits, and then finds what was taken. SQLite's one writer is alone anyway.
+    """
+    if not db.is_postgres:
+        return
+    status = db.scalar("SELECT status FROM mailbox WHERE id = ? FOR SHARE", (mailbox.id,))
+    if status != "active":
+        raise _inactive(str(status))
 
 
 def ids_of(caller: Caller, gig: Gig) -> list[str]:

@@ -48,6 +48,7 @@ def submit(caller: Caller, gig_id: str, given: HandIn) -> Proof:
         gig = gigs.get(gig_id)
         permit("proof.submit", caller, gig)
         mailbox = mailboxes.active_of(caller, gig, given.mailbox_id)
+        mailboxes.hold(mailbox)
         task = _held(gig, mailbox, given.task_id)
         now = clock.now()
         move(task, "submit", Task.mailbox_id == mailbox.id)

@@ -180,6 +180,7 @@ def poll(
         gig = gigs.get(gig_id)
         permit("queue.poll", caller, gig)
         mailbox = mailboxes.active_of(caller, gig, mailbox_id)
+        mailboxes.hold(mailbox)
         gigs.require_open(gig)
         selection = ask(gig.distribution).select(gigs.facts(gig))
         taken = claims.take(gig, mailbox, selection, count)

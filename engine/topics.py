@@ -96,7 +96,7 @@ class _Teller:
     def tell(self, topic: str) -> None:
         with self._changed:
             self._told.add(topic)
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._stopping = False
                 self._thread = threading.Thread(target=self._run, name="teller", daemon=True)
                 self._thread.start()
@@ -114,24 +114,25 @@ class _Teller:
 
         connection: psycopg.Connection[Any] | None = None
         told: list[str] = []
-        try:
-            while told := told or self._next():
-                try:
-                    if connection is None:
-                        connection = psycopg.connect(db.url, autocommit=True, **KEEPALIVES)
-                    while told:
-                        some = " ".join(told[:TOPICS_AT_ONCE])
-                        connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, some))
-                        del told[:TOPICS_AT_ONCE]
-                except psycopg.Error as error:
-                    log.warning("topics.untold", error=str(error))
-                    connection = None
-                    if self._stopping:
-                        return
+        while told := told or self._next():
+            try:
+                if connection is None:
+                    connection = psycopg.connect(db.url, autocommit=True, **KEEPALIVES)
+                while told:
+                    some = " ".join(told[:TOPICS_AT_ONCE])
+                    connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, some))
+                    del told[:TOPICS_AT_ONCE]
+            except psycopg.Error as error:
+                log.warning("topics.untold", error=str(error))
+                if connection is not None:
+                    connection.close()
+                connection = None
+                if self._stopping:
+                    told.clear()
+                else:
                     time.sleep(RECONNECT_SECONDS)
-        finally:
-            if connection is not None:
-                connection.close()
+        if connection is not None:
+            connection.close()
 
     def _next(self) -> list[str]:
         """What was told since; empty once it is to stop and nothing is left."""
