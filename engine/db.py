@@ -51,6 +51,8 @@ class Transaction:
         self.event_base: int | None = None
         self.events = 0
         self.topics: set[str] = set()
+        # Run as the last thing in the transaction.
+        self.before_commit: list[Callable[[], None]] = []
         self.after_commit: list[Callable[[], None]] = []
 
 
@@ -243,7 +245,10 @@ class Db:
         transaction = self._here.transaction = Transaction()
         try:
             with scope:
-                return fn(), transaction
+                answer = fn()
+                for callback in transaction.before_commit:
+                    callback()
+                return answer, transaction
         finally:
             self._here.transaction = None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engine import topics
 from engine.chain.client import Chain
 from engine.chain.pulse import Pulse
 from engine.chain.treasury import Treasury
@@ -49,7 +48,6 @@ def configure(settings: Settings) -> Install:
 def close() -> None:
     """Finish the writes that are queued and let the database go."""
     global _install
-    topics.hush()
     db.close()
     _install = None
 

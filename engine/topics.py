@@ -1,18 +1,13 @@
 """Topics: "something happened here", told to whoever waits for it in any process.
 
 `tell` belongs to the transaction of what happened and reaches nobody before its commit. On
-PostgreSQL it is a NOTIFY, sent after the commit by one thread of the process: within the
-transaction it would make all commits of the server queue. On SQLite it goes round this process;
-another process's commit is seen by the file's version and told as `*`, which wakes all who wait.
-
-A topic is lost when its process is killed in between. What it told of is a row, so it costs those
-who wait some time and nothing else: they look when a process starts, and when their time is over.
+PostgreSQL it is a NOTIFY. On SQLite it goes round this process; another process's commit is seen
+by the file's version and told as `*`, which wakes all who wait.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -62,8 +57,9 @@ def tell(topic: str) -> None:
     transaction.topics.add(topic)
     if not db.is_postgres:
         db.after_commit(lambda: _announce(topic))
-    else:
-        db.after_commit(lambda: _teller.tell(topic))
+    elif not transaction.before_commit:
+        # All topics of the transaction in one statement, at its end.
+        transaction.before_commit.append(lambda: _notify(transaction.topics))
 
 
 def tell_now(topic: str) -> None:
@@ -71,80 +67,10 @@ def tell_now(topic: str) -> None:
     db.write(lambda: tell(topic))
 
 
-def tell_everything() -> None:
-    """Wake all who wait: a process has started, and one may have died with topics untold."""
-    if db.is_postgres:
-        _teller.tell(EVERYTHING)
-    else:
-        _announce(EVERYTHING)
-
-
-def hush() -> None:
-    """Tell what is left and let the connection go; before the database is closed."""
-    _teller.stop()
-
-
-class _Teller:
-    """Sends this process's notices, however many topics were told, a few at a time."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._told: set[str] = set()
-        self._thread: threading.Thread | None = None
-        self._stopping = False
-
-    def tell(self, topic: str) -> None:
-        with self._changed:
-            self._told.add(topic)
-            if self._thread is None or not self._thread.is_alive():
-                self._stopping = False
-                self._thread = threading.Thread(target=self._run, name="teller", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-
-    def stop(self) -> None:
-        with self._changed:
-            thread, self._stopping = self._thread, True
-            self._changed.notify()
-        if thread is not None:
-            thread.join()
-
-    def _run(self) -> None:
-        import psycopg
-
-        connection: psycopg.Connection[Any] | None = None
-        told: list[str] = []
-        while told := told or self._next():
-            try:
-                if connection is None:
-                    connection = psycopg.connect(db.url, autocommit=True, **KEEPALIVES)
-                while told:
-                    some = " ".join(told[:TOPICS_AT_ONCE])
-                    connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, some))
-                    del told[:TOPICS_AT_ONCE]
-            except psycopg.Error as error:
-                log.warning("topics.untold", error=str(error))
-                if connection is not None:
-                    connection.close()
-                connection = None
-                if self._stopping:
-                    told.clear()
-                else:
-                    time.sleep(RECONNECT_SECONDS)
-        if connection is not None:
-            connection.close()
-
-    def _next(self) -> list[str]:
-        """What was told since; empty once it is to stop and nothing is left."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._told or self._stopping)
-            told, self._told = sorted(self._told), set()
-            if not told:
-                self._thread = None
-            return told
-
-
-_teller = _Teller()
+def _notify(told: set[str]) -> None:
+    for one in range(0, len(told), TOPICS_AT_ONCE):
+        some = sorted(told)[one : one + TOPICS_AT_ONCE]
+        db.rows("SELECT pg_notify(?, ?)", (CHANNEL, " ".join(some)))
 
 
 def _announce(topic: str) -> None:

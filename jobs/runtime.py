@@ -13,7 +13,7 @@ import time
 import dramatiq
 import structlog
 
-from engine import install, leases, modes, topics, wake
+from engine import install, leases, modes, wake
 from engine.settings import Settings
 from jobs import broker as brokers
 from jobs import schedule
@@ -56,7 +56,6 @@ class Runtime:
 
     def start_workers(self) -> None:
         """Run commands and bells, and send webhooks."""
-        topics.tell_everything()
         settings = self.settings
         self._deliveries = DeliveryLoop(
             header_prefix=settings.WEBHOOK_HEADER_PREFIX,

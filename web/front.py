@@ -50,7 +50,6 @@ class Front:
             if message["type"] == "lifespan.startup":
                 self.hub.open()
                 self._listener.start()
-                await asyncio.to_thread(topics.tell_everything)
                 await send({"type": "lifespan.startup.complete"})
             else:
                 await asyncio.to_thread(self._listener.stop)

@@ -19,8 +19,8 @@ def _connections(stack: Stack) -> Counter[str]:
     rows = stack.rows(
         "SELECT state FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        # Each server has one more that only listens, and one that only tells.
-        " AND query NOT LIKE 'LISTEN%' AND query NOT LIKE 'SELECT pg_notify%'"
+        # Each server has one more that only listens.
+        " AND query NOT LIKE 'LISTEN%'"
     )
     return Counter(state for (state,) in rows)
 

@@ -70,25 +70,6 @@ def test_a_topic_is_told_once_it_is_committed_and_never_if_it_is_not(heard: list
 
 
 @pytest.mark.rule("Q-06")
-@pytest.mark.parametrize("backend", ["postgres"], indirect=True)
-def test_what_could_not_be_told_is_told_once_the_database_listens_again(heard: list[str]) -> None:
-    topics.tell_now(QUEUE)
-    eventually(lambda: QUEUE in heard, 5)
-    with psycopg.connect(db.url, autocommit=True) as other:
-        ended = other.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND query LIKE 'SELECT pg_notify%'"
-        ).fetchall()
-    assert len(ended) == 1
-    topics.tell_now("queue:after")
-    eventually(lambda: "queue:after" in heard, 10)
-    # Let go and taken up again, as when the install is closed and another is opened.
-    topics.hush()
-    topics.tell_now("queue:anew")
-    eventually(lambda: "queue:anew" in heard, 10)
-
-
-@pytest.mark.rule("Q-06")
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_another_process_is_heard_however_busy_this_one_is(heard: list[str]) -> None:
     path = db.url.removeprefix("sqlite:///")
