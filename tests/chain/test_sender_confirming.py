@@ -221,6 +221,20 @@ def test_the_same_call_in_its_place_is_the_same_thing_done(sending: Sending) -> 
 
 
 @pytest.mark.rule("Y-03")
+@pytest.mark.case("F26")
+def test_nothing_ends_on_a_chain_that_was_taken_back_while_it_was_looked_at(
+    sending: Sending,
+) -> None:
+    row = sending.send()
+    sending.mine(1 + CONFIRMATIONS)
+    final = sending.chain.block_number() - CONFIRMATIONS
+    assert sender.follow(sending.chain, final, lambda _: None, lambda: False) == set()
+    assert sending.row().status == "sent"
+    assert sender.follow(sending.chain, final, lambda _: None, lambda: True) == {row.id}
+    assert sending.row().status == "succeeded"
+
+
+@pytest.mark.rule("Y-03")
 def test_a_node_that_has_no_receipt_yet_does_not_make_a_paid_thing_replaced(
     sending: Sending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
