@@ -6,7 +6,7 @@ may stop after any line.
 
 from __future__ import annotations
 
-from engine import escrows, install
+from engine import escrows, install, wallets
 from engine.chain import sender
 from engine.chain.errors import CallReverted, ChainUnavailable, OutOfGas
 from engine.chain.sender import Key
@@ -43,7 +43,7 @@ def advance(deposit_id: str) -> bool:
     try:
         _send(escrow)
     except OutOfGas as error:
-        raise _insufficient(escrow.depositor, ["gas"]) from error
+        raise wallets.insufficient(escrow.depositor, "gas") from error
     except ChainUnavailable as error:
         raise unavailable() from error
     return False
@@ -60,7 +60,7 @@ def _send(escrow: Escrow) -> None:
     treasury, key = install.treasury(), key_of(escrow)
     if not _allowed(treasury, key, escrow):
         return
-    require_balances(treasury, escrow.depositor, escrow.amount_units)
+    wallets.require_balances(treasury, escrow.depositor, escrow.amount_units, GAS_NEEDED)
     call = treasury.deposit_for(escrows.terms_of(escrow))
     try:
         # The contract knows each id once, and so do we.
@@ -83,7 +83,7 @@ def _allowed(treasury: Treasury, key: Key, escrow: Escrow) -> bool:
     """May the contract take the amount? If not, give the allowance, or wait until it is mined."""
     if treasury.allowance_units(key.address) >= escrow.amount_units:
         return True
-    require_balances(treasury, key.address, escrow.amount_units)
+    wallets.require_balances(treasury, key.address, escrow.amount_units, GAS_NEEDED)
     given = sender.find(f"allow:{treasury.address}:{key.address}")
     if given is not None and given.status == "sent":
         return False
@@ -105,32 +105,6 @@ def key_of(escrow: Escrow) -> Key:
     return Key(wallet.evm_address, private_key)
 
 
-def require_balances(treasury: Treasury, address: str, units: int) -> None:
-    """402 with what is short."""
-    short = shortage(treasury, address, units)
-    if short:
-        raise _insufficient(address, short)
-
-
-def shortage(treasury: Treasury, address: str, units: int) -> list[str]:
-    max_fee_wei, _ = treasury.chain.fees()
-    short = []
-    if treasury.usdc_units(address) < units:
-        short.append("usdc")
-    if treasury.chain.eth_balance_wei(address) < GAS_NEEDED * max_fee_wei:
-        short.append("gas")
-    return short
-
-
-def _insufficient(address: str, short: list[str]) -> Refused:
-    return Refused(
-        "insufficient_funds",
-        f"The wallet {address} is short of {' and '.join(short)}. Fund it and send this again; "
-        "nothing was deposited.",
-        short=short,
-    )
-
-
 def _why(escrow: Escrow, reason: str) -> Refused:
     """Why the contract would not take the deposit, as whoever sent it can act on it."""
     treasury = install.treasury()
@@ -142,7 +116,7 @@ def _why(escrow: Escrow, reason: str) -> Refused:
             "and nothing was deposited. Send this again to pay the new one.",
             fee_bps=now_bps,
         )
-    short = shortage(treasury, escrow.depositor, escrow.amount_units)
+    short = wallets.shortage(treasury, escrow.depositor, escrow.amount_units, GAS_NEEDED)
     if short:
-        return _insufficient(escrow.depositor, short)
+        return wallets.insufficient(escrow.depositor, *short)
     return Refused("deposit_failed", f"The chain refuses the deposit: {reason}")

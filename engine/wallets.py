@@ -133,14 +133,20 @@ def balances(wallet: Wallet) -> tuple[int, int]:
     )
 
 
-def require_balances(treasury: Treasury, address: str, units: int, gas: int) -> None:
-    """402 with what is short, before anything is sent."""
+def shortage(treasury: Treasury, address: str, units: int, gas: int) -> list[str]:
+    """What the address lacks to send that: `usdc` (base units), `gas`, both or nothing."""
     max_fee_wei, _ = treasury.chain.fees()
     short = []
     if treasury.usdc_units(address) < units:
         short.append("usdc")
     if treasury.chain.eth_balance_wei(address) < gas * max_fee_wei:
         short.append("gas")
+    return short
+
+
+def require_balances(treasury: Treasury, address: str, units: int, gas: int) -> None:
+    """402 with what is short, before anything is sent."""
+    short = shortage(treasury, address, units, gas)
     if short:
         raise insufficient(address, *short)
 
