@@ -1,35 +1,88 @@
-"""Handing a task that has come in to its gig's mode, and keeping what was answered (T-02)."""
+"""Handing a task that has come in to whom it is for, and keeping what was answered (T-02)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from engine import commands, events, gigs
+from engine import assignments, commands, events, gigs, holding
 from engine.apply import apply
+from engine.models.command import Command
 from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
 from engine.models.task import Task
 from engine.modes import ask
+from engine.moves import move
 from engine.plans import TaskFacts
 
 KIND = "task.submit"
+WEBHOOK = "webhook"
+# In the place of a mailbox's id, on what has gone back to its owner.
+UNASSIGNED = "UNASSIGNED"
 
 
-def hand_out(gig: Gig, task: Task, **more: Any) -> dict[str, Any]:
-    """Let the mode place a task, and keep its answer for a repeat; only inside `db.write`.
+@dataclass(frozen=True)
+class Taken:
+    """What became of a task that was sent: the answer, or the command that is still at it."""
 
-    `more` are members of the answer beside the mode's own.
+    answer: dict[str, Any] | None = None
+    command: Command | None = None
+
+
+def hand_out(gig: Gig, task: Task, *, actor: str = WEBHOOK, **more: Any) -> dict[str, Any]:
+    """Give the task to whom it was sent for, or let the mode place it; only inside `db.write`.
+
+    The answer is kept for a repeat; `more` are members of it beside the mode's own. Hold the
+    mailbox of a task that is to be assigned before the task itself (`hold_assignee`).
     """
-    reply = apply(ask(gig.distribution).distribute(gigs.facts(gig), facts(task)), task)
+    if task.assignee_id is not None:
+        reply = _give(gig, task, task.assignee_id, actor)
+    else:
+        reply = apply(ask(gig.distribution).distribute(gigs.facts(gig), facts(task)), gig, task)
+        if reply["status"] == "queued" and task.availability != "open":
+            reply |= {
+                "status": task.availability,
+                "availability": task.availability,
+                "reserved_for": task.reserved_for,
+            }
     answer = {"status": reply.pop("status"), "message_id": task.id, **reply, **more}
     events.append(
         "task.submitted",
         events.Subject("task", task.id),
-        actor="webhook",
+        actor=actor,
         gig_id=gig.id,
         data={"status": answer["status"], "subject": task.subject, "tags": task.tags},
     )
     commands.record_done(command_id(task.id), KIND, gig.id, {"task_id": task.id}, answer)
     return answer
+
+
+def _give(gig: Gig, task: Task, mailbox_id: str, actor: str) -> dict[str, Any]:
+    """To the worker whom its owner named; back to the owner if he has stopped working since."""
+    if not assignments.is_active(mailbox_id):
+        move(task, "hand_back", assignee_id=None)
+        events.append(
+            "task.unassigned",
+            events.Subject("task", task.id),
+            actor=actor,
+            gig_id=gig.id,
+            data={"message_id": task.id, "reason": "assignee_not_active"},
+        )
+        return {"status": "unassigned", "mailbox_id": UNASSIGNED}
+    holding.assign(gig, Mailbox.get(Mailbox.id == mailbox_id), task)
+    assignments.tell(gig, mailbox_id, task, actor)
+    return {"status": "assigned", "mailbox_id": mailbox_id}
+
+
+def hold_assignee(task_id: str) -> str | None:
+    """Lock the mailbox that a task is to be given to, before the task; in `db.write`.
+
+    Answers whose it is. Only a draft's can change, so look again once the task is locked.
+    """
+    mailbox_id = Task.select(Task.assignee_id).where(Task.id == task_id).scalar()
+    if mailbox_id is not None:
+        assignments.is_active(mailbox_id)
+    return None if mailbox_id is None else str(mailbox_id)
 
 
 def command_id(task_id: str) -> str:

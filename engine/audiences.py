@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import simplejson
 
@@ -31,8 +33,11 @@ AUDIENCES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def follow_from(event: Event) -> None:
-    """Write the deliveries of an event, in its own transaction (W-02)."""
+def follow_from(event: Event, unlogged: Mapping[str, Any]) -> None:
+    """Write the deliveries of an event, in its own transaction (W-02).
+
+    `unlogged` are members of what is sent that the log does not keep.
+    """
     for kind, owner in AUDIENCES.get(event.type, ()):
         endpoint = Endpoint.get_or_none(
             Endpoint.kind == kind, Endpoint.owner_id == getattr(event, owner)
@@ -50,7 +55,7 @@ def follow_from(event: Event) -> None:
             event=event.type,
             # A disabled endpoint's events are kept for when it is enabled again.
             status="pending" if waiting else "paused",
-            body=body_of(event),
+            body=body_of(event, unlogged),
             attempts=0,
             tries_before=0,
             next_attempt_at=event.at if waiting else None,
@@ -60,12 +65,13 @@ def follow_from(event: Event) -> None:
             db.after_commit(partial(wake.ring, "delivery", delivery.id))
 
 
-def body_of(event: Event) -> str:
+def body_of(event: Event, unlogged: Mapping[str, Any]) -> str:
     """The JSON that is sent: `event, sent_at, gig_id` and the event's own fields (W-08)."""
     members = {
         "event": event.type,
         "sent_at": times.iso_ms(event.at),
         "gig_id": event.gig_id,
         **event.data,
+        **unlogged,
     }
     return simplejson.dumps(members, ensure_ascii=False, use_decimal=True)

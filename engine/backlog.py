@@ -12,6 +12,10 @@ Labels = tuple[str, ...]
 Numbers = tuple[str, str, Labels, list[tuple[Labels, float]]]
 
 _OLDEST = "SELECT min(created_at) FROM command WHERE status IN ('pending', 'running', 'waiting')"
+# Numbers are in the order of arrival, and the unique index on them begins with the oldest.
+_OLDEST_QUEUED = """
+SELECT created_at FROM task WHERE number = (SELECT min(task_number) FROM queue_entry)
+"""
 _UNDERWAY = """
 SELECT signer, count(*), min(created_at) FROM chain_transaction WHERE status IN ('sent')
 GROUP BY signer
@@ -54,6 +58,10 @@ def numbers() -> Iterator[Numbers]:
         waiting = db.scalar("SELECT count(*) FROM queue_entry")
         help_text = "Tasks that wait for a worker."
         yield "queued_tasks", help_text, ("shelf",), [(("queue",), float(waiting))]
+        found_oldest = db.rows(_OLDEST_QUEUED)
+        age = _age(found_oldest[0][0] if found_oldest else None)
+        help_text = "Age of the task that has waited longest for a worker."
+        yield "oldest_queued_task_seconds", help_text, ("shelf",), [(("queue",), age)]
         oldest = db.scalar(_OLDEST)
         help_text = "Age of the oldest unfinished command."
         yield "oldest_command_seconds", help_text, ("kind",), [(("any",), _age(oldest))]

@@ -7,11 +7,23 @@ from typing import Any
 
 import peewee
 
-from engine import commands, events, gigs, install, ledger, pot_refunds, reconcile, task_escrow
+from engine import (
+    commands,
+    entries,
+    escrows,
+    events,
+    gigs,
+    install,
+    ledger,
+    pot_refunds,
+    reconcile,
+    task_escrow,
+)
 from engine.db import db
 from engine.models.command import UNFINISHED, Command
+from engine.models.escrow import LIVE, Escrow
 from engine.models.gig import Gig
-from engine.models.proof import UNCARRIED, UNCLOSED, Proof
+from engine.models.proof import UNSETTLED, Proof
 from engine.models.task import Task
 from engine.moves import move
 from engine.operations import Caller, permit
@@ -23,14 +35,20 @@ LOOK_AGAIN_SECONDS = 1.0
 CHUNK = 500
 # Without a chain nothing is left to wait for, so this many are done at once; the sweep does more.
 CHUNKS_AT_ONCE = 20
+# Tasks that nobody holds and nobody has handed in.
+IDLE = ("draft", "unfunded", "queued", "unassigned")
 # Tasks whose work may still have to be paid, though no verdict says so.
 IN_HAND = ("claimed", "submitted")
 
 
 _LEFT_OVER = """
 SELECT gig.id FROM gig WHERE gig.status IN ('cancelled') AND (
-    EXISTS (SELECT 1 FROM queue_entry WHERE queue_entry.gig_id = gig.id)
+    EXISTS (SELECT 1 FROM queue_entry WHERE queue_entry.shelf = gig.id)
     OR EXISTS (SELECT 1 FROM task WHERE task.gig_id = gig.id AND task.status IN ('unfunded'))
+    OR EXISTS (SELECT 1 FROM task WHERE task.gig_id = gig.id AND task.status IN ('draft'))
+    OR EXISTS (SELECT 1 FROM task WHERE task.gig_id = gig.id
+        AND task.status IN ('queued', 'unassigned')
+        AND (task.availability IN ('reserved', 'view_only') OR task.status IN ('unassigned')))
 ) LIMIT 50
 """
 
@@ -88,7 +106,9 @@ def step(command: Command) -> commands.Outcome:
     if any(refund.status in ("pending", "sent") for refund in refunds):
         return commands.Wait(LOOK_AGAIN_SECONDS)
     with db.reading():
-        kept = ledger.free_units(gig_id) + ledger.owed_units(gig_id)
+        if _deposits_under_way(gig_id):
+            return commands.Wait(LOOK_AGAIN_SECONDS)
+        kept = ledger.free_units(gig_id) + ledger.owed_units(gig_id) + _deposited_units(gig_id)
     return commands.Done(
         {
             "refund_ids": [refund.id for refund in refunds],
@@ -98,11 +118,51 @@ def step(command: Command) -> commands.Outcome:
 
 
 def _close_tasks(gig_id: str) -> int:
-    """Cancel some of what nobody holds, and give its deposits back; how many?"""
+    """Cancel some of what nobody holds, and give its deposits back; how many were looked at?"""
     db.lock(Gig.select(Gig.id).where(Gig.id == gig_id))
-    waiting = Task.select().where(Task.gig_id == gig_id, Task.status.in_(("queued", "unfunded")))
-    found = db.lock(waiting.order_by(Task.number).limit(CHUNK))
-    return len(task_escrow.close(found, "owner"))
+    idle = Task.status.in_(IDLE)
+    waiting = Task.select(Task.number).where(Task.gig_id == gig_id, idle)
+    numbers = [task.number for task in waiting.order_by(Task.number).limit(CHUNK)]
+    # The entries before the tasks, as a claim takes them; what it has taken is idle no more.
+    entries.hold(*numbers)
+    found = db.lock(Task.select().where(Task.number.in_(numbers), idle).order_by(Task.number))
+    task_escrow.close(found, "owner")
+    return len(numbers)
+
+
+def _deposits_under_way(gig_id: str) -> bool:
+    """Is a deposit that no work needs any more on its way into the contract, or back?
+
+    One that the chain would not give back at the last try is not waited for: it may stay so, and is
+    tried again by itself.
+    """
+    live = LIVE & (Escrow.gig_id == gig_id)
+    going_in = Escrow.select(Escrow).join(Task, on=(Task.id == Escrow.task_id))
+    going_in = going_in.where(live, Escrow.status == "planned", Task.status == "cancelled")
+    going_back = Escrow.select(Escrow.id).join(Command, on=(Command.id == Escrow.command_id))
+    going_back = going_back.where(
+        live, Escrow.status == "refunding", Escrow.failure.is_null(), UNFINISHED
+    )
+    return bool(going_back.exists()) or any(escrows.may_be_mined(one) for one in going_in)
+
+
+def _deposited_units(gig_id: str) -> int:
+    """What named deposits hold: for work in hand, or since the chain does not give it back yet."""
+    held = Escrow.status.in_(("open", "refunding"))
+    query = Escrow.select(*_parts(Escrow.amount_units))
+    return _total(query.where(LIVE, Escrow.gig_id == gig_id, held))
+
+
+def _parts(units: Any) -> tuple[Any, Any]:
+    """A sum as whole dollars and what is over: many rows may come to more than 64 bits hold."""
+    dollars = units / money.UNITS_PER_DOLLAR
+    return peewee.fn.SUM(dollars), peewee.fn.SUM(units - dollars * money.UNITS_PER_DOLLAR)
+
+
+def _total(query: Any) -> int:
+    """What a query of `_parts` comes to."""
+    ((dollars, over),) = query.tuples()
+    return int(dollars or 0) * money.UNITS_PER_DOLLAR + int(over or 0)
 
 
 def _decide_at_cursor(command: Command) -> dict[str, Any] | None:
@@ -145,25 +205,34 @@ def kept_aside_units(gig: Gig, fee_bps: int) -> int:
     Approved work, what is rejected and not yet for good, and at its price what is held or handed
     in. A price to be decided counts as the gig's. Tasks with a deposit of their own need nothing.
     """
-    open_verdict = UNCARRIED | (UNCLOSED & ~Proof.returned)
     locked = peewee.fn.COALESCE(Proof.locked_price_units, gig.price_units)
     proven = (
-        Proof.select(peewee.fn.SUM(locked))
+        Proof.select(*_parts(locked))
         .join(Task, on=(Task.id == Proof.task_id))
-        .where(Proof.gig_id == gig.id, open_verdict, Task.deposit_id.is_null())
+        .where(Proof.gig_id == gig.id, UNSETTLED, Task.deposit_id.is_null())
     )
     price = peewee.fn.COALESCE(Task.held_price_units, Task.price_units, gig.price_units)
-    in_hand = Task.select(peewee.fn.SUM(price)).where(
+    in_hand = Task.select(*_parts(price)).where(
         Task.gig_id == gig.id, Task.status.in_(IN_HAND), Task.deposit_id.is_null()
     )
-    gross = int(proven.scalar() or 0) + int(in_hand.scalar() or 0)
+    gross = _total(proven) + _total(in_hand)
     # The fee of the whole is never less than the fees of the payouts that it will be.
     return gross + money.fee_on_top(gross, fee_bps)
 
 
+def hold(gig_id: str) -> Gig:
+    """A gig that a task may come back into, kept as it is for `catch`; before all other locks."""
+    gig = gigs.get(gig_id)
+    if gig.status == "cancelled":
+        # What comes back to it is closed, and its deposit returned, under this very lock.
+        db.lock(Gig.select(Gig.id).where(Gig.id == gig_id))
+        return gigs.get(gig_id)
+    return gigs.held(gig_id)
+
+
 def catch(gig: Gig, task: Task, actor: str) -> None:
     """A task that has just come back into a cancelled gig's queue is over; in `db.write`."""
-    if gig.status == "cancelled" and task.status == "queued":
+    if gig.status == "cancelled" and task.status in IDLE:
         task_escrow.close([task], actor)
 
 

@@ -28,6 +28,15 @@ _SQLITE = """
 SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock_offset_ms'), 0)
 """
 
+# The time as a value in another statement of PostgreSQL, whose answer `read` is then told.
+VALUE = f"({_POSTGRES.strip()})"
+
+
+def read(at: int) -> None:
+    """Another statement of this transaction has read the clock; it counts if it was the first."""
+    if db.transaction is not None and db.transaction.now is None:
+        db.transaction.now = at
+
 
 def now() -> int:
     """Milliseconds. Within one transaction it is always the same."""

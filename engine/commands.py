@@ -199,15 +199,18 @@ def run(command_id: str) -> None:
         kept = refusal.as_dict()
         if refusal.code == "database_unavailable":
             # No verdict on the command: what it has sent may be under way.
-            db.write(lambda: _failed(command))
+            db.write(lambda: _failed(command, str(kept["code"])))
         else:
             db.write(lambda: _finish(command, "fail", error=kept))
     except ChainUnavailable as error:
         log.warning("command.chain_unavailable", command_id=command.id, error=str(error))
-        db.write(lambda: _wait(command, 2))
-    except Exception:
+        met = _unavailable(error)
+        db.write(lambda: _wait(command, 2, met))
+    except Exception as error:
         log.exception("command.failed", command_id=command.id, kind=command.kind)
-        db.write(lambda: _failed(command))
+        # Its class alone: what else it says may be anything.
+        what = type(error).__name__
+        db.write(lambda: _failed(command, what))
     else:
         if isinstance(outcome, Done):
             result = outcome.result
@@ -228,25 +231,35 @@ def _start(command_id: str) -> Command | None:
     return Command.get(Command.id == command_id)
 
 
-def _finish(command: Command, verb: str, **sets: Any) -> None:
+def _finish(command: Command, verb: str, error: dict[str, Any] | None = None, **sets: Any) -> None:
     mine = Command.attempts == command.attempts
-    take(Command, command.id, verb, mine, lease_until=None, finished_at=clock.now(), **sets)
+    sets |= {"error": error, "lease_until": None, "finished_at": clock.now()}
+    take(Command, command.id, verb, mine, **sets)
     topics.tell(topics.command(command.id))
 
 
-def _wait(command: Command, seconds: float) -> None:
+def _wait(command: Command, seconds: float, refusal: Refused | None = None, **sets: Any) -> None:
+    """`refusal` is what the step met, for whoever asks why it takes so long."""
     mine = Command.attempts == command.attempts
-    again = clock.now() + int(seconds * clock.SECOND)
-    take(Command, command.id, "wait", mine, lease_until=None, run_after=again)
+    sets |= {
+        "error": None if refusal is None else refusal.as_dict(),
+        "lease_until": None,
+        "run_after": clock.now() + int(seconds * clock.SECOND),
+    }
+    take(Command, command.id, "wait", mine, **sets)
 
 
-def _failed(command: Command) -> None:
+def _unavailable(error: ChainUnavailable) -> Refused:
+    told = f"The chain cannot be used now: {type(error).__name__}. This goes on once it can."
+    return Refused("chain_unavailable", told)
+
+
+def _failed(command: Command, what: str) -> None:
     failures = command.failures + 1
     if failures >= MOST_FAILURES:
-        error = Refused("internal", "This could not be done. The operator's log says why.")
-        _finish(command, "fail", error=error.as_dict(), failures=failures)
+        told = f"This could not be done: {what}. The operator's log says more."
+        _finish(command, "fail", Refused("internal", told).as_dict(), failures=failures)
         return
-    mine = Command.attempts == command.attempts
     pause = min(2**failures, LONGEST_PAUSE_SECONDS)
-    again = clock.now() + pause * clock.SECOND
-    take(Command, command.id, "wait", mine, lease_until=None, run_after=again, failures=failures)
+    told = f"A step failed here: {what}. It is tried again by itself; the operator's log says more."
+    _wait(command, pause, Refused("internal", told), failures=failures)

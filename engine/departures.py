@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import accounts, arrivals, cancellation, clock, events, gigs
+from engine import accounts, arrivals, cancellation, clock, entries, events, gigs, holding
 from engine.apply import apply
 from engine.db import db
 from engine.errors import not_found
 from engine.models.account import Account, ApiKey
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
-from engine.models.task import Task
+from engine.models.task import HELD, KEPT_BACK, UNFUNDED, Task
 from engine.modes import ask
 from engine.moves import move
 
@@ -75,6 +75,7 @@ def _close(mailbox_id: str) -> tuple[int, int]:
     """Close one mailbox and give back what it holds; answers (closed now, tasks given back)."""
 
     def write() -> tuple[int, int]:
+        cancellation.hold(Mailbox.get(Mailbox.id == mailbox_id).gig_id)
         (mailbox,) = db.lock(Mailbox.select().where(Mailbox.id == mailbox_id))
         closed = mailbox.status != "inactive"
         if closed:
@@ -87,27 +88,52 @@ def _close(mailbox_id: str) -> tuple[int, int]:
                 mailbox_id=mailbox.id,
                 data={"fields": ["status"]},
             )
-        held = db.lock(
-            Task.select()
-            .where(Task.mailbox_id == mailbox.id, Task.status == "claimed")
-            .order_by(Task.number)
-        )
-        if held:
-            release(gigs.get(mailbox.gig_id), mailbox, held)
-        return int(closed), len(held)
+        return int(closed), give_back(mailbox)
 
     return db.write(write)
 
 
-def release(gig: Gig, mailbox: Mailbox, held: list[Task]) -> None:
-    """Take tasks from their holder, to where the gig's mode says; only inside `db.write`."""
-    for task in held:
-        apply(ask(gig.distribution).released(gigs.facts(gig), arrivals.facts(task)), task)
-        cancellation.catch(gig, task, ACTOR)
+def give_back(mailbox: Mailbox, actor: str = ACTOR, *, excused: bool = True) -> int:
+    """Take from a mailbox, which is locked and closed, all that it holds, and what waits for it.
+
+    Answers how many tasks it held. A reservation for it becomes one for nobody in particular, as
+    when its worker skips it (T-06): nobody else would ever be offered it. Only inside `db.write`.
+    `excused` unless it is the worker's own doing, which counts against him (M-06).
+    """
+    gig = gigs.get(mailbox.gig_id)
+    held = (Task.mailbox_id == mailbox.id) & HELD
+    kept = (Task.gig_id == gig.id) & KEPT_BACK & (Task.reserved_for == mailbox.id)
+    unfunded = (Task.gig_id == gig.id) & UNFUNDED & (Task.reserved_for == mailbox.id)
+    parts = [Task.select(Task.number).where(part) for part in (held, kept, unfunded)]
+    numbers = [row.number for part in parts for row in part]
+    entries.hold(*numbers)
+    found = db.lock(Task.select().where(Task.number.in_(numbers)).order_by(Task.number))
+    in_hand = [task for task in found if task.mailbox_id == mailbox.id and task.status == "claimed"]
+    for task in found:
+        if task.status in ("queued", "unfunded") and task.reserved_for == mailbox.id:
+            holding.unaddress(gig, task)
+    if in_hand:
+        release(gig, mailbox, in_hand, actor, excused=excused)
+    return len(in_hand)
+
+
+def release(
+    gig: Gig, mailbox: Mailbox, held: list[Task], actor: str = ACTOR, *, excused: bool = True
+) -> None:
+    """Take locked tasks from their holder, to where the gig's mode says; only inside `db.write`.
+
+    He may have them again, and where it is `excused` it does not count against him (M-06).
+    """
+    # Copies by their templates, each of which is locked when its slot comes back.
+    for task in sorted(held, key=lambda one: (one.template_number or 0, one.number)):
+        if excused:
+            holding.excuse(task)
+        apply(ask(gig.distribution).released(gigs.facts(gig), arrivals.facts(task)), gig, task)
+        cancellation.catch(gig, task, actor)
     events.append(
         "task.released",
         *(events.Subject("task", task.id) for task in held),
-        actor=ACTOR,
+        actor=actor,
         gig_id=gig.id,
         mailbox_id=mailbox.id,
         data={"mailbox_id": mailbox.id},

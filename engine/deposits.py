@@ -8,7 +8,7 @@ from typing import Any
 from engine import commands, gigs, install, wallets
 from engine.chain import sender
 from engine.chain.client import Call
-from engine.chain.errors import CallReverted, ChainUnavailable
+from engine.chain.errors import CallReverted, ChainUnavailable, OutOfGas
 from engine.chain.treasury import Treasury
 from engine.db import db
 from engine.errors import Refused, invalid
@@ -74,14 +74,16 @@ def step(command: Command) -> commands.Outcome:
     """One step towards a final deposit; each finds by its intent what was sent before."""
     treasury = install.treasury()
     made, intent = _newest(DEPOSIT, command)
-    if made is not None and made.status != "replaced":
-        return _outcome(command, made)
     with db.reading():
         wallet = Wallet.get(Wallet.id == command.arguments["wallet_id"])
     private_key = install.current().keyring.decrypt(wallet.encrypted_key or "")
     deposit = _Deposit(treasury, sender.Key(wallet.evm_address, private_key), command)
+    if made is not None and made.status != "replaced":
+        return _outcome(deposit, made)
     try:
         return _send(deposit, intent)
+    except OutOfGas as error:
+        raise wallets.insufficient(wallet.evm_address, "gas") from error
     except ChainUnavailable as error:
         if made is not None or _newest(APPROVAL, command)[0] is not None:
             raise
@@ -121,13 +123,14 @@ def _send(deposit: _Deposit, intent: str) -> commands.Outcome:
         return commands.Wait(LOOK_AGAIN_SECONDS)
     _require_balances(deposit)
     call = treasury.deposit(str(deposit.command.gig_id), deposit.units)
-    return _outcome(deposit.command, _transact(deposit, intent, call))
+    return _outcome(deposit, _transact(deposit, intent, call))
 
 
 def _transact(deposit: _Deposit, intent: str, call: Call) -> ChainTransaction:
     try:
         return sender.send(deposit.treasury.chain, deposit.key, intent, call, lambda _: None)
     except CallReverted as error:
+        _require_usdc(deposit)
         raise Refused("deposit_failed", f"The chain refuses the deposit: {error.reason}") from error
 
 
@@ -135,16 +138,24 @@ def _require_balances(deposit: _Deposit) -> None:
     wallets.require_balances(deposit.treasury, deposit.key.address, deposit.units, GAS_NEEDED)
 
 
-def _outcome(command: Command, sent: ChainTransaction) -> commands.Outcome:
+def _require_usdc(deposit: _Deposit) -> None:
+    """402 for what was refused because others, at the same time, had emptied the wallet."""
+    short = wallets.shortage(deposit.treasury, deposit.key.address, deposit.units, 0)
+    if short:
+        raise wallets.insufficient(deposit.key.address, *short)
+
+
+def _outcome(deposit: _Deposit, sent: ChainTransaction) -> commands.Outcome:
     if sent.status in ("sent", "replaced"):
         return commands.Wait(LOOK_AGAIN_SECONDS)
     if sent.status == "reverted":
+        _require_usdc(deposit)
         raise Refused(
             "deposit_failed",
             "The deposit was mined but the contract refused it, so no money moved. "
             "Check the wallet's balance and deposit again.",
         )
-    available, _ = gigs.funds(gigs.get(str(command.gig_id)))
+    available, _ = gigs.funds(gigs.get(str(deposit.command.gig_id)))
     result: dict[str, Any] = {
         "tx_hash": sender.hash_of(sent),
         "available_funds": money.to_dollars(available),

@@ -6,8 +6,8 @@ import time
 
 from engine import install
 from engine.chain import local, sender
-from engine.chain.client import Call, Chain, address_of
-from engine.chain.errors import ChainUnavailable
+from engine.chain.client import Call, Chain, Receipt, address_of
+from engine.chain.errors import CallReverted, ChainUnavailable
 from engine.errors import Refused, SettingsError
 from engine.ids import new_id
 
@@ -42,7 +42,10 @@ def _chain() -> Chain:
 
 
 def faucet(address: str, usdc_units: int, wei: int) -> None:
-    """Add USDC and ether to an address; back once both are mined."""
+    """Add USDC and ether to an address; back once both are mined.
+
+    409 `faucet_refused` when the token, or a contract at that address, does not take it.
+    """
     chain = _chain()
     private_key = install.current().settings.FAUCET_KEY
     if not private_key:
@@ -53,19 +56,32 @@ def faucet(address: str, usdc_units: int, wei: int) -> None:
         calls.append(install.treasury().mint(address, usdc_units))
     if wei:
         calls.append(Call(address, b"", wei))
-    sent = [
-        sender.send(chain, key, f"faucet:{new_id('TRY')}", call, lambda _: None) for call in calls
-    ]
+    try:
+        # Each is tried before the first is sent.
+        for call in calls:
+            chain.estimate_gas(key.address, call)
+        sent = [
+            sender.send(chain, key, f"faucet:{new_id('TRY')}", call, lambda _: None)
+            for call in calls
+        ]
+    except CallReverted as error:
+        raise _refused(address, error.reason) from error
     for row in sent:
-        _wait(chain, sender.hash_of(row))
+        if _mined(chain, sender.hash_of(row)).status != 1:
+            raise _refused(address, "it was mined, and failed.")
 
 
-def _wait(chain: Chain, tx_hash: str) -> None:
+def _refused(address: str, why: str) -> Refused:
+    return Refused("faucet_refused", f"{address} cannot be given this: {why} Name another address.")
+
+
+def _mined(chain: Chain, tx_hash: str) -> Receipt:
     until = time.monotonic() + WAIT_SECONDS
-    while chain.receipt(tx_hash) is None:
+    while (receipt := chain.receipt(tx_hash)) is None:
         if time.monotonic() > until:
             raise ChainUnavailable(f"The chain did not mine {tx_hash} in {WAIT_SECONDS} s.")
         time.sleep(PAUSE_SECONDS)
+    return receipt
 
 
 def mine(blocks: int) -> int:

@@ -22,7 +22,7 @@ from engine.models.chain import ChainTransaction
 from engine.models.command import Command
 from engine.models.escrow import Escrow
 from engine.models.task import Task
-from engine.moves import move
+from engine.moves import move, take
 
 NOBODY = "0x" + "0" * 40
 # Terms that nobody has signed by then are given up.
@@ -174,6 +174,12 @@ def transaction_of(escrow: Escrow) -> ChainTransaction | None:
 def abandon(escrow: Escrow) -> None:
     """Give up terms that can no longer be mined. Should they open all the same, they go back."""
     move(escrow, "abandon", ended_at=clock.now())
+
+
+def give_up_unsigned(deposit_id: str) -> bool:
+    """Abandon terms for which we have signed nothing, so that nothing is signed any more."""
+    ours, unsigned = Escrow.wallet_id.is_null(False), Escrow.chain_transaction_id.is_null()
+    return take(Escrow, deposit_id, "abandon", ours, unsigned, ended_at=clock.now())
 
 
 def newest(task_id: str) -> Escrow | None:

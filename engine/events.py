@@ -22,11 +22,20 @@ COUNT_BITS = 16
 BASE_KEY = "event_base"
 
 _BASE = f"coalesce((SELECT value::bigint FROM meta WHERE key = '{BASE_KEY}'), 0)"
-_FIRST_POSTGRES = f"SELECT {_BASE} + (pg_current_xact_id()::text::bigint << {COUNT_BITS})"
+# The position of a transaction's first event, as a value in another statement of PostgreSQL.
+FIRST = f"{_BASE} + (pg_current_xact_id()::text::bigint << {COUNT_BITS})"
+_FIRST_POSTGRES = f"SELECT {FIRST}"
 _FIRST_SQLITE = "SELECT coalesce(max(seq), 0) + 1 FROM event"
-_SETTLED = (
-    f"SELECT {_BASE} + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {COUNT_BITS})"
-)
+# Positions are kept in the log, by what waits in a queue, and by those who have looked through it.
+_HIGHEST = """
+SELECT greatest(
+    (SELECT coalesce(max(seq), 0) FROM event),
+    (SELECT coalesce(max(enqueued), 0) FROM queue_entry),
+    (SELECT coalesce(max(cursor_as_of), 0) FROM mailbox))
+"""
+# Everything before this position is there for the statement that reads it, and stays all there is.
+SETTLED = f"{_BASE} + (pg_snapshot_xmin(pg_current_snapshot())::text::bigint << {COUNT_BITS})"
+_SETTLED = f"SELECT {SETTLED}"
 
 
 @dataclass(frozen=True)
@@ -42,10 +51,12 @@ def append(
     gig_id: str | None = None,
     mailbox_id: str | None = None,
     data: dict[str, Any] | None = None,
+    unlogged: dict[str, Any] | None = None,
 ) -> None:
     """Write an event of each subject, and their deliveries; only inside `db.write`.
 
-    `data` holds the webhook's fields by the names of W-08 where the event has a webhook.
+    `data` holds the webhook's fields by the names of W-08 where the event has a webhook;
+    `unlogged` are those that are too long for the log, which only the webhook carries.
     """
     transaction = db.transaction
     if transaction is None:
@@ -69,17 +80,42 @@ def append(
         topics.tell(topics.gig_events(gig_id))
     rows.insert(Event, *made)
     for values in made:
-        audiences.follow_from(Event(**values))
+        audiences.follow_from(Event(**values), unlogged or {})
 
 
-def _next(transaction: Transaction) -> int:
+def read_position(first: int) -> None:
+    """Another statement of this transaction has read `FIRST`; it counts if it was the first."""
+    if db.transaction is not None and db.transaction.event_base is None:
+        db.transaction.event_base = first
+
+
+def position() -> int:
+    """Where the first event of this transaction is, or would be; only inside `db.write`."""
+    transaction = db.transaction
+    if transaction is None:
+        raise RuntimeError("a position belongs to a transaction")
+    return _first(transaction)
+
+
+def settled() -> int:
+    """All that is before this position is there for everybody to see, and nothing can be added to
+    it any more; only inside `db.write`."""
+    return int(db.scalar(_SETTLED)) if db.is_postgres else position()
+
+
+def _first(transaction: Transaction) -> int:
     if transaction.event_base is None:
         first = _FIRST_POSTGRES if db.is_postgres else _FIRST_SQLITE
         transaction.event_base = int(db.scalar(first))
+    return transaction.event_base
+
+
+def _next(transaction: Transaction) -> int:
+    first = _first(transaction)
     if db.is_postgres and transaction.events >= 1 << COUNT_BITS:
         raise RuntimeError("too many events in one transaction; write in chunks")
     transaction.events += 1
-    return transaction.event_base + transaction.events - 1
+    return first + transaction.events - 1
 
 
 def after(gig_id: str, position: int, limit: int, mailbox_ids: list[str] | None) -> list[Event]:
@@ -114,7 +150,7 @@ def keep_growing() -> None:
         return
 
     def write() -> None:
-        highest = int(db.scalar("SELECT coalesce(max(seq), 0) FROM event"))
+        highest = int(db.scalar(_HIGHEST))
         behind = highest - int(db.scalar(_FIRST_POSTGRES)) + 1
         if behind > 0:
             Meta.add(BASE_KEY, behind)

@@ -49,7 +49,7 @@ def declined(gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:  # type: 
 
 @spec(firstresult=True)
 def released(gig: GigFacts, task: TaskFacts) -> Plan:  # type: ignore[empty-body]
-    """A held task is taken from its holder `task.mailbox_id`, who may have it again. Where to?"""
+    """A held task is taken from its holder `task.mailbox_id`. Where to?"""
 
 
 @spec(firstresult=True)

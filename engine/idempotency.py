@@ -3,7 +3,8 @@
 The row of a key is written in the same transaction as the effect, with the answer in it, so there
 is no moment in which one is there without the other. Of two requests with one key the second waits
 at the row's unique key and finds the first one's answer. A request whose effect is a command
-stores the command's id instead, and the answer once the command is done.
+stores the command's id instead, and the answer once the command is done. However long that takes,
+the key stays: its day then begins when the command has ended.
 """
 
 from __future__ import annotations
@@ -19,8 +20,15 @@ from engine.errors import Refused
 from engine.models.access import StoredAnswer
 from engine.models.command import Command
 
-HOURS = 24
+DAY_MS = 24 * 3600 * clock.SECOND
 MAX_KEY_CHARACTERS = 255
+
+_FORGET = """
+DELETE FROM stored_answer WHERE created_at <= ? AND NOT EXISTS (
+    SELECT 1 FROM command WHERE command.id = stored_answer.command_id
+    AND (command.finished_at IS NULL OR command.finished_at > ?)
+)
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,8 @@ def find(keyed: Keyed) -> Answer | None:
     if not found:
         return None
     (row,) = found
-    if row.created_at + HOURS * 3600 * clock.SECOND <= clock.now() or _failed(row):
+    command = Command.get_or_none(Command.id == row.command_id) if row.command_id else None
+    if _is_over(row, command) or _failed(row, command):
         StoredAnswer.delete().where(StoredAnswer.id == keyed.id).execute()
         return None
     if row.fingerprint != keyed.fingerprint:
@@ -76,11 +85,18 @@ def find(keyed: Keyed) -> Answer | None:
     return Answer(kept["status"], [tuple(pair) for pair in kept["headers"]], kept["body"])
 
 
-def _failed(row: StoredAnswer) -> bool:
+def _is_over(row: StoredAnswer, command: Command | None) -> bool:
+    """Has a day passed since it was asked, and since its command ended? Not while that runs."""
+    over = clock.now() - DAY_MS
+    if command is None:
+        return bool(row.created_at <= over)
+    return command.finished_at is not None and max(row.created_at, command.finished_at) <= over
+
+
+def _failed(row: StoredAnswer, command: Command | None) -> bool:
     """A command that failed took no effect, so the retry after topping up runs."""
     if row.command_id is None or row.encrypted_answer is not None:
         return False
-    command = Command.get_or_none(Command.id == row.command_id)
     return command is None or command.status == "failed"
 
 
@@ -96,6 +112,24 @@ def reserve(keyed: Keyed) -> bool:
         .execute()
     )
     return bool(list(made))
+
+
+def begin(keyed: Keyed) -> tuple[Answer | None, int]:
+    """The stored answer if there is one, and when the key was first used, in milliseconds.
+
+    For a request that takes effect in several transactions: its row is there before them.
+    """
+
+    def write() -> tuple[Answer | None, int]:
+        if find(keyed) is None:
+            values = {"id": keyed.id, "fingerprint": keyed.fingerprint, "created_at": clock.now()}
+            StoredAnswer.insert(**values).on_conflict_ignore().execute()
+        # Also of one who has come first since: with another body it is refused.
+        known = find(keyed)
+        row = StoredAnswer.get(StoredAnswer.id == keyed.id)
+        return (known if known is not None and known.status else None), int(row.created_at)
+
+    return db.write(write)
 
 
 def release(keyed: Keyed) -> None:
@@ -125,6 +159,6 @@ def keep(keyed: Keyed, answer: Answer) -> None:
 
 
 def forget_old() -> None:
-    """Drop what is older than a day; rung by the scheduler."""
-    old = clock.now() - HOURS * 3600 * clock.SECOND
-    db.write(lambda: StoredAnswer.delete().where(StoredAnswer.created_at <= old).execute())
+    """Drop what is over; rung by the scheduler."""
+    old = clock.now() - DAY_MS
+    db.write(lambda: db.rows(_FORGET, (old, old)))

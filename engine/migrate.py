@@ -33,7 +33,8 @@ def up(target: str | None = None) -> list[str]:
         else:
             with db.database.atomic("EXCLUSIVE"):
                 applied = _runner().up(target)
-    events.keep_growing()
+    if not pending():
+        events.keep_growing()
     return applied
 
 

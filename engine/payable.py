@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import peewee
 
-from engine import clock, events, install, ledger, task_escrow
+from engine import clock, events, install, ledger, task_escrow, wallets
 from engine.db import db
 from engine.ids import new_id
 from engine.models.command import Command
@@ -58,7 +58,7 @@ def owed(gig: Gig, fee_bps: int) -> tuple[list[Group], list[tuple[str, int]]]:
     by_mailbox: dict[str, list[Proof]] = {}
     for proof in found:
         by_mailbox.setdefault(proof.mailbox_id, []).append(proof)
-    mailboxes = _mailboxes(list(by_mailbox))
+    mailboxes = payees(list(by_mailbox))
     groups: list[Group] = []
     below: list[tuple[str, int]] = []
     for mailbox_id, proofs in by_mailbox.items():
@@ -88,6 +88,21 @@ def _open_deposits(proofs: list[Proof]) -> dict[str, Escrow]:
     }
 
 
+def payees(ids: list[str]) -> dict[str, Mailbox]:
+    """Mailboxes that are to be paid, with their wallets kept as they are named now.
+
+    A wallet may have been changed for another and deleted while it was waited for.
+    """
+    before: list[str] = []
+    while True:
+        found = _mailboxes(ids)
+        addresses = sorted(mailbox.wallet_address for mailbox in found.values())
+        if addresses == before:
+            return found
+        wallets.keep(addresses)
+        before = addresses
+
+
 def _mailboxes(ids: list[str]) -> dict[str, Mailbox]:
     return {
         mailbox.id: mailbox
@@ -111,7 +126,7 @@ def close_rejected(gig: Gig, command: Command) -> None:
     by_mailbox: dict[str, list[Proof]] = {}
     for proof in found:
         by_mailbox.setdefault(proof.mailbox_id, []).append(proof)
-    mailboxes = _mailboxes(list(by_mailbox))
+    mailboxes = payees(list(by_mailbox))
     for mailbox_id, proofs in by_mailbox.items():
         # Nothing is paid, whatever these proofs would have been worth.
         rollup = _make(gig, command, Group(mailboxes[mailbox_id], tuple(proofs), 0), pays=False)

@@ -42,6 +42,12 @@ class Enqueue:
 
 
 @dataclass(frozen=True)
+class PutBack:
+    """Let go of a task and put it back where it came from: into its place in the queue; to the
+    owner, if he had assigned it; a copy is discarded, and its slot is its template's again."""
+
+
+@dataclass(frozen=True)
 class MoveTask:
     """Move the task by a verb of its state table."""
 
@@ -50,7 +56,7 @@ class MoveTask:
 
 @dataclass(frozen=True)
 class Exclude:
-    """Never offer the task to this mailbox again; `reason` is `declined` or `proven`."""
+    """Never offer the task to this mailbox again; `reason` as in `engine/models/task.py`."""
 
     mailbox_id: str
     reason: str
@@ -63,7 +69,10 @@ class Reply:
     members: Mapping[str, Any]
 
 
-Effect = Enqueue | MoveTask | Exclude | Reply
+# The orders of a queue (Q-01).
+ORDERS = ("fifo", "lifo", "priority", "random")
+
+Effect = Enqueue | PutBack | MoveTask | Exclude | Reply
 Plan = tuple[Effect, ...]
 
 
@@ -71,8 +80,8 @@ Plan = tuple[Effect, ...]
 class Selection:
     """Which tasks a worker may take, and in which order.
 
-    `shelf` is `queue` (the gig's shared shelf) or `none`; `order` is one of the names in
-    `engine/claims.py`; `how` is `take` (the task itself).
+    `shelf` is `queue` (the gig's shared shelf) or `none`; `order` is one of `ORDERS`; `how` is
+    `take` (the task itself) or `copy` (a copy of one's own, which leaves it to the others).
     """
 
     shelf: str

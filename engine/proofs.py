@@ -1,24 +1,22 @@
-"""Proofs: handing in (R-01, R-02) and the review (R-04, R-05)."""
+"""The review of proofs (R-04, R-05). Handing them in: `engine/handing_in.py`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import arrivals, cancellation, claims, clock, events, gigs, mailboxes, tasks
+from engine import arrivals, cancellation, clock, events, gigs, tasks
 from engine.apply import apply
 from engine.db import db
 from engine.deliveries import money_field
 from engine.errors import Refused, invalid, not_found
-from engine.ids import new_id
 from engine.models.gig import Gig
-from engine.models.mailbox import Mailbox
 from engine.models.proof import PAYABLE, UNDECIDED, Proof
 from engine.models.task import Task
 from engine.modes import ask
 from engine.moves import move, take
 from engine.operations import Caller, permit
+from engine.plans import PutBack
 
-MAX_NOTE_CHARACTERS = 8000
 REJECTION_TAGS = (
     "fake_proof",
     "duplicate",
@@ -28,89 +26,6 @@ REJECTION_TAGS = (
     "other",
     "not_selected",
 )
-
-
-@dataclass(frozen=True)
-class HandIn:
-    """What a worker hands in. `evidence` is a list of texts or links, as he gave them."""
-
-    task_id: str
-    mailbox_id: str | None
-    evidence: list[str]
-    tags: list[str]
-    private_note: str
-
-
-def submit(caller: Caller, gig_id: str, given: HandIn) -> Proof:
-    """Hand in a proof of a task that the worker holds, or that still waits unclaimed (R-01)."""
-
-    def write() -> Proof:
-        gig = gigs.get(gig_id)
-        permit("proof.submit", caller, gig)
-        mailbox = mailboxes.active_of(caller, gig, given.mailbox_id)
-        mailboxes.hold(mailbox)
-        task = _held(gig, mailbox, given.task_id)
-        now = clock.now()
-        move(task, "submit", Task.mailbox_id == mailbox.id)
-        proof = Proof.create(
-            id=new_id("PROOF"),
-            gig_id=gig.id,
-            mailbox_id=mailbox.id,
-            task_id=task.id,
-            status="pending",
-            evidence=given.evidence,
-            tags=given.tags,
-            private_note=given.private_note,
-            locked_price_units=task.held_price_units,
-            price_source="gig" if task.price_units is None else "task",
-            feedback="",
-            returned=False,
-            submitted_at=now,
-            timeout_at=_deadline(gig, now),
-        )
-        events.append(
-            "proof.submitted",
-            events.Subject("proof", proof.id),
-            actor=caller.account_id,
-            gig_id=gig.id,
-            mailbox_id=mailbox.id,
-            data={
-                "mailbox_id": mailbox.id,
-                "proof_id": proof.id,
-                "task_identifier": task.id,
-                "locked_price": money_field(proof.locked_price_units),
-                "private_note_locked": bool(proof.private_note),
-                "resubmitted": False,
-            },
-        )
-        return proof
-
-    return db.write(write)
-
-
-def _held(gig: Gig, mailbox: Mailbox, task_id: str) -> Task:
-    """The task in this worker's hands, claimed now if nobody had it."""
-    task = tasks.locked(gig, task_id)
-    if task.status == "queued":
-        gigs.require_open(gig)
-        if tasks.was_proven(mailbox, task):
-            raise Refused("already_proven", "Your proof of this task was rejected, and it went on.")
-        claimed = claims.take_one(gig, mailbox, task)
-        if claimed is None:
-            raise Refused("taken", "Another worker took this task. Poll for the next one.")
-        tasks.tell_claimed(mailbox, claimed)
-        return claimed
-    if task.mailbox_id != mailbox.id:
-        raise Refused("taken", "Another worker holds this task. Poll for the next one.")
-    if task.status != "claimed":
-        raise Refused("already_proven", "A proof was already submitted for this task.")
-    return task
-
-
-def _deadline(gig: Gig, now: int) -> int | None:
-    if gig.review_timeout_seconds == gigs.MANUAL_REVIEW:
-        return None
-    return now + gig.review_timeout_seconds * clock.SECOND
 
 
 @dataclass(frozen=True)
@@ -141,16 +56,15 @@ def review(caller: Caller, gig_id: str, proof_id: str, verdict: Verdict) -> Revi
     """Approve or reject. Saying the same again changes nothing; the rest is `_refuse_revision`."""
 
     def write() -> Reviewed:
-        gig = gigs.get(gig_id)
+        gig = cancellation.hold(gig_id)
         permit("proof.review", caller, gig)
-        proof = _locked(gig, proof_id)
+        task, proof = _locked(gig, proof_id)
         wanted = "approved" if verdict.approve else "rejected"
         if proof.status == wanted:
             if verdict.amount_units not in (None, proof.locked_price_units):
                 raise invalid("amount", "the price of this proof is fixed; leave it out")
             return Reviewed(proof, proof.status, proof.returned)
         _refuse_revision(proof)
-        task = tasks.locked(gig, proof.task_id)
         if verdict.approve:
             return _approve(caller, gig, task, proof, verdict)
         return _reject(caller, gig, task, proof, verdict)
@@ -158,11 +72,14 @@ def review(caller: Caller, gig_id: str, proof_id: str, verdict: Verdict) -> Revi
     return db.write(write)
 
 
-def _locked(gig: Gig, proof_id: str) -> Proof:
-    found: list[Proof] = db.lock(Proof.select().where(Proof.id == proof_id, Proof.gig_id == gig.id))
-    if not found:
+def _locked(gig: Gig, proof_id: str) -> tuple[Task, Proof]:
+    """A proof and its task, the task locked first."""
+    found = Proof.get_or_none(Proof.id == proof_id, Proof.gig_id == gig.id)
+    if found is None:
         raise not_found("proof")
-    return found[0]
+    task = tasks.locked(gig, found.task_id)
+    (proof,) = db.lock(Proof.select().where(Proof.id == proof_id))
+    return task, proof
 
 
 def _refuse_revision(proof: Proof) -> None:
@@ -213,8 +130,8 @@ def _reject(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict
         reviewed_at=clock.now(),
     )
     plan = ask(gig.distribution).rejected(gigs.facts(gig), arrivals.facts(task), verdict.requeue)
-    apply(plan, task)
-    requeued = task.status == "queued"
+    apply(plan, gig, task)
+    requeued = any(isinstance(effect, PutBack) for effect in plan)
     if requeued:
         Proof.update(returned=True).where(Proof.id == proof.id).execute()
         proof.returned = True
@@ -255,16 +172,18 @@ def time_out(limit: int = 200) -> int:
 
 def _time_out(proof_id: str) -> bool:
     """However many processes ring at once, one of them makes the move."""
+    found = Proof.get(Proof.id == proof_id)
+    gig = gigs.get(found.gig_id)
+    task = tasks.locked(gig, found.task_id)
     now = clock.now()
     if not take(Proof, proof_id, "time_out", Proof.timeout_at <= now, reviewed_at=now):
         return False
     proof = Proof.get(Proof.id == proof_id)
-    gig = gigs.get(proof.gig_id)
     if proof.locked_price_units is None:
         Proof.update(locked_price_units=gig.price_units, price_source="gig").where(
             Proof.id == proof_id
         ).execute()
         proof.locked_price_units = gig.price_units
-    move(tasks.locked(gig, proof.task_id), "approve")
+    move(task, "approve")
     _tell("scheduler", gig, proof, revised=False, auto=True)
     return True

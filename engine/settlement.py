@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import clock, commands, events, gigs, install, ledger, payable, payout_batches
+from engine import clock, commands, events, gigs, install, ledger, payable, payout_batches, payouts
 from engine.chain.errors import ChainUnavailable
 from engine.db import db
 from engine.errors import Refused
 from engine.models.chain import ChainTransaction
 from engine.models.command import Command
 from engine.models.gig import Gig
-from engine.models.mailbox import Mailbox
 from engine.models.proof import UNCARRIED, UNCLOSED, Proof
 from engine.models.rollup import FAILED, UNPAID, Rollup
 from engine.moves import move
@@ -26,6 +25,10 @@ from engine.rules import money
 
 KIND = "gig.settle"
 LOOK_AGAIN_SECONDS = 1.0
+# Rollups of which the chain has not said how they end.
+GOING_ON = ("pending", "sent")
+# What a command's decision calls those of other commands, where somebody waits for its answer.
+UNDER_WAY = "under_way"
 
 
 def request(caller: Caller, gig_id: str) -> Command:
@@ -97,16 +100,22 @@ def _left_behind() -> Any:
 
 @commands.handler(KIND)
 def step(command: Command) -> commands.Outcome:
-    """One step: decide once, send what is not sent, and be done when every rollup has ended."""
+    """One step: decide once, send what is not sent, and be done when every rollup has ended.
+
+    Those that another command is at are waited for as well, so that nobody is told that nothing is
+    left to pay while it is being paid (Y-03).
+    """
     treasury = install.treasury()
-    if command.result is None:
-        command.result = _decided(command)
+    decided = dict(command.result or _decided(command))
+    under_way = decided.pop(UNDER_WAY, [])
     rollups = _of_command(command.id)
     payout_batches.send(treasury, [one for one in rollups if one.status == "pending"])
-    rollups = _of_command(command.id)
-    if any(rollup.status in ("pending", "sent") for rollup in rollups):
+    rollups = _of_command(command.id) + payouts.by_ids(under_way)
+    if any(rollup.status in GOING_ON for rollup in rollups):
         return commands.Wait(LOOK_AGAIN_SECONDS)
-    return commands.Done({**command.result, "rollup_ids": [rollup.id for rollup in rollups]})
+    # One that failed may have become this command's own.
+    ids = list(dict.fromkeys(rollup.id for rollup in rollups))
+    return commands.Done({**decided, "rollup_ids": ids})
 
 
 def _decided(command: Command) -> dict[str, Any]:
@@ -166,6 +175,14 @@ def _decide(command: Command, fee_bps: int) -> dict[str, Any]:
             {"mailbox_id": mailbox_id, "amount": money.to_dollars(units)}
             for mailbox_id, units in below
         ]
+    if command.account_id is not None:
+        others = Rollup.select(Rollup.id).where(
+            UNPAID,
+            Rollup.gig_id == gig.id,
+            Rollup.status.in_(GOING_ON),
+            Rollup.command_id != command.id,
+        )
+        decided[UNDER_WAY] = [rollup.id for rollup in others.order_by(Rollup.id)]
     Command.update(result=decided).where(Command.id == command.id).execute()
     return decided
 
@@ -192,7 +209,7 @@ def _adopt_stuck(gig: Gig, command: Command) -> int:
         sets: dict[str, Any] = {"command_id": command.id}
         if rollup.deposit_id is None:
             # A new address of the worker counts for what is not paid yet, if the old one failed.
-            mailbox = Mailbox.get(Mailbox.id == rollup.mailbox_id)
+            mailbox = payable.payees([rollup.mailbox_id])[rollup.mailbox_id]
             sets["wallet_address"] = mailbox.wallet_address
         if rollup.status == "pending":
             Rollup.update(**sets).where(Rollup.id == rollup.id).execute()

@@ -2,92 +2,111 @@
 
 The day's sum is one counter that is raised by one statement, so many at once never pass the limit
 together. Its first use of a day begins with what was sent on that day before there was a limit.
+Drafts, and what the owner sends by himself, are no spending of the token's.
 """
 
 from __future__ import annotations
 
-from engine import clock
+from dataclasses import dataclass
+
+from engine import clock, gigs
 from engine.db import db
-from engine.errors import Refused
 from engine.models.gig import Gig
 from engine.models.task import Task
-from engine.rules import money
+from engine.modes import ask
 
 DAY_MS = 86_400 * clock.SECOND
+# In place of the day, on what its owner decided by himself.
+BY_OWNER = -1
 
-_ADD = """
-UPDATE counter SET count = count + ? WHERE key = ? AND count + ? <= ? RETURNING count
+OVER_MAX_PRICE = "over_max_price"
+OVER_DAILY_SPEND = "over_daily_spend"
+
+_ADD = "UPDATE counter SET count = count + ? WHERE key = ? AND count <= ? RETURNING count"
+_PRICE = """
+    (CASE WHEN price_tbd THEN ? ELSE coalesce(price_units, ?) END)
+    * (CASE WHEN assignee_id IS NULL THEN ? ELSE 1 END)
 """
+# The sum may be more than a whole number of 64 bits holds.
+_SUM_POSTGRES = f"least(coalesce(sum({_PRICE}::numeric), 0), 9e18)::bigint"
+_SUM_SQLITE = f"CAST(min(total({_PRICE}), 9e18) AS INTEGER)"
 _BEGIN = """
 INSERT INTO counter (key, count, until)
-SELECT ?, coalesce(sum(CASE WHEN price_tbd THEN ? ELSE coalesce(price_units, ?) END), 0), ?
-FROM task
-WHERE gig_id = ? AND created_at >= ? AND id <> ? AND status NOT IN ('unfunded', 'cancelled')
+SELECT ?, {sum}, ? FROM task
+WHERE gig_id = ? AND created_at >= ? AND template_number IS NULL
+    AND coalesce(counted_on, 0) >= 0 AND status NOT IN ('unfunded', 'cancelled')
 ON CONFLICT (key) DO NOTHING
 """
 
 
-def price_of(gig: Gig, task: Task) -> int:
+@dataclass(frozen=True)
+class Counted:
+    """The day that a price was counted on, or the reason why it is too much; else neither."""
+
+    day: int | None = None
+    reason: str | None = None
+
+
+def price_of(gig: Gig, price_units: int | None, price_tbd: bool) -> int:
     """What a task counts for; one to be decided settles at the gig's price (R-02)."""
-    if task.price_tbd or task.price_units is None:
+    if price_tbd or price_units is None:
         return int(gig.price_units)
-    return int(task.price_units)
+    return int(price_units)
 
 
-def count(gig: Gig, task: Task) -> None:
-    """Count a task that is being sent, or 409 where it is too much; only inside `db.write`."""
-    units = price_of(gig, task)
+def copies_of(gig: Gig, assigned: bool = False) -> int:
+    """How often a task may be paid: once for each copy, where the gig's maximum says how many."""
+    if assigned or gig.max_claims_per_task is None:
+        return 1
+    copied = ask(gig.distribution).select(gigs.facts(gig)).how == "copy"
+    return int(gig.max_claims_per_task) if copied else 1
+
+
+def count(gig: Gig, price_units: int, copies: int = 1) -> Counted:
+    """Count a task that is about to be sent, unless it is too much; only inside `db.write`."""
     most = gig.webhook_max_price_units
-    if most is not None and units > most:
-        raise Refused(
-            "over_max_price",
-            f"This gig's token may send tasks of at most ${money.to_dollars(most)} each, and this "
-            f"one costs ${money.to_dollars(units)}. Ask its owner to raise webhook_max_price.",
-            max_price=money.to_dollars(most),
-        )
+    if most is not None and price_units > most:
+        return Counted(reason=OVER_MAX_PRICE)
     limit = gig.webhook_daily_spend_units
+    units = price_units * copies
     if limit is None or units == 0:
-        return
+        return Counted()
+    if units > limit:
+        return Counted(reason=OVER_DAILY_SPEND)
     day = clock.now() // DAY_MS
-    key = _key(gig.id, day)
-    added = (units, key, units, limit)
+    added = (units, _key(gig.id, day), limit - units)
     if not db.rows(_ADD, added):
-        _begin(gig, task, day)
+        _begin(gig, day)
         if not db.rows(_ADD, added):
-            raise _over(gig, key, limit)
-    Task.update(counted_on=day).where(Task.id == task.id).execute()
+            return Counted(reason=OVER_DAILY_SPEND)
+    return Counted(day=day)
 
 
-def _begin(gig: Gig, task: Task, day: int) -> None:
-    price = gig.price_units
+def _begin(gig: Gig, day: int) -> None:
+    price, copies = gig.price_units, copies_of(gig)
     until = (day + 2) * DAY_MS
-    db.rows(_BEGIN, (_key(gig.id, day), price, price, until, gig.id, day * DAY_MS, task.id))
+    statement = _BEGIN.format(sum=_SUM_POSTGRES if db.is_postgres else _SUM_SQLITE)
+    key = _key(gig.id, day)
+    db.rows(statement, (key, price, price, copies, until, gig.id, day * DAY_MS))
 
 
-def _over(gig: Gig, key: str, limit: int) -> Refused:
-    left = max(0, limit - int(db.scalar("SELECT count FROM counter WHERE key = ?", (key,))))
-    return Refused(
-        "over_daily_spend",
-        f"This gig's token may spend ${money.to_dollars(limit)} a day in UTC, and "
-        f"${money.to_dollars(left)} of it is left. Try again tomorrow, or ask its owner to raise "
-        "webhook_daily_spend.",
-        daily_spend=money.to_dollars(limit),
-        left_today=money.to_dollars(left),
-    )
+def uncount(gig: Gig, counted: Counted, price_units: int, copies: int = 1) -> None:
+    """What was counted just now was not sent after all; only inside `db.write`."""
+    if counted.day is not None:
+        _lower(gig, counted.day, price_units * copies)
 
 
 def take_back(gig: Gig, task: Task) -> None:
     """A task that was counted came to nothing, so its price is there again; in `db.write`."""
     counted = Task.select(Task.counted_on).where(Task.id == task.id).scalar()
-    uncounted = Task.update(counted_on=None).where(
-        Task.id == task.id, Task.counted_on.is_null(False)
-    )
-    if not uncounted.execute():
-        return
-    db.rows(
-        "UPDATE counter SET count = count - ? WHERE key = ?",
-        (price_of(gig, task), _key(gig.id, counted)),
-    )
+    uncounted = Task.update(counted_on=None).where(Task.id == task.id, Task.counted_on >= 0)
+    if uncounted.execute():
+        price_units = price_of(gig, task.price_units, task.price_tbd)
+        _lower(gig, counted, price_units * copies_of(gig, task.assignee_id is not None))
+
+
+def _lower(gig: Gig, day: int, units: int) -> None:
+    db.rows("UPDATE counter SET count = count - ? WHERE key = ?", (units, _key(gig.id, day)))
 
 
 def _key(gig_id: str, day: int) -> str:

@@ -1,7 +1,8 @@
 """One move table for each kind of row: (state, verb) gives the next state.
 
-`engine/moves.py` is the only writer of these states; `engine/claims.py` writes `claim` in its own
-statement. A verb leads to one state only, so that a move is one UPDATE.
+`engine/moves.py` is the only writer of these states; `engine/claims_postgres.py` and its twin for
+SQLite write `claim` in their own statements. A verb leads to one state only, so that a move is one
+UPDATE.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ ACCOUNT: Moves = {
 MAILBOX: Moves = {
     ("pending_approval", "activate"): "active",
     ("inactive", "activate"): "active",
+    # Its worker had left and asks again, where the owner admits each worker himself.
+    ("inactive", "apply_again"): "pending_approval",
     ("pending_approval", "deactivate"): "inactive",
     ("active", "deactivate"): "inactive",
 }
@@ -31,8 +34,27 @@ TASK: Moves = {
     ("unfunded", "cancel"): "cancelled",
     ("queued", "cancel"): "cancelled",
     ("rejected", "cancel"): "cancelled",
+    ("draft", "cancel"): "cancelled",
+    ("unassigned", "cancel"): "cancelled",
+    # A draft is published; one that is funded by itself waits for its deposit first.
+    ("draft", "publish"): "queued",
+    ("draft", "publish_unfunded"): "unfunded",
+    # It could not be funded, or costs more than may be spent: its owner decides again.
+    ("unfunded", "unpublish"): "draft",
     ("queued", "claim"): "claimed",
     ("claimed", "release"): "queued",
+    # The owner gives it to a worker of his choice, from whom he may have taken it.
+    ("queued", "assign"): "claimed",
+    ("unassigned", "assign"): "claimed",
+    ("claimed", "assign"): "claimed",
+    # What was assigned goes back to the owner, and to nobody else; also when there is nobody left
+    # to be given it once it is funded.
+    ("queued", "hand_back"): "unassigned",
+    ("claimed", "hand_back"): "unassigned",
+    ("submitted", "hand_back"): "unassigned",
+    ("approved", "hand_back"): "unassigned",
+    # A copy's template goes on without it.
+    ("claimed", "discard"): "discarded",
     ("claimed", "submit"): "submitted",
     ("submitted", "approve"): "approved",
     ("rejected", "approve"): "approved",

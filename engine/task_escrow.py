@@ -12,6 +12,7 @@ from engine import (
     arrivals,
     clock,
     commands,
+    entries,
     escrow_funding,
     escrow_gigs,
     escrow_refunds,
@@ -29,7 +30,7 @@ from engine.models.command import Command
 from engine.models.escrow import Escrow
 from engine.models.gig import Gig
 from engine.models.rollup import UNPAID, Rollup
-from engine.models.task import QueueEntry, Task
+from engine.models.task import Task
 from engine.models.wallet import Wallet
 from engine.moves import take
 from engine.rules import money, times
@@ -46,7 +47,14 @@ def price_units(gig: Gig, price_units: int | None, price_tbd: bool) -> int:
     units = None if price_tbd else price_units if price_units is not None else gig.price_units
     if not units:
         raise invalid("price", "this gig funds each task when it is sent: name its price")
+    _require_payable(int(units))
     return int(units)
+
+
+def _require_payable(units: int) -> None:
+    """A price that was named before there was a limit may be more than can be deposited."""
+    if units > money.MAX_UNITS:
+        raise invalid("price", money.TOO_LARGE)
 
 
 def begin(gig: Gig, task: Task, wallet_id: str | None = None) -> Command:
@@ -74,9 +82,11 @@ def _paying_wallet(gig: Gig) -> Wallet:
     return wallet
 
 
-def again(gig: Gig, task_id: str) -> Command:
-    """The command that funds a task which was sent before: a new one where the last has failed."""
-    (task,) = db.lock(Task.select().where(Task.id == task_id))
+def has_failed(task: Task) -> bool:
+    """Did the last command that was to fund this locked task come to nothing?
+
+    409 `task_cancelled` for one that nobody can fund any more.
+    """
     if task.command_id is None or task.status == "cancelled":
         raise Refused(
             "task_cancelled",
@@ -84,11 +94,7 @@ def again(gig: Gig, task_id: str) -> Command:
             "Send it under a new one.",
             message_id=task.id,
         )
-    if task.status == "unfunded" and commands.peek(task.command_id).status == "failed":
-        gigs.require_open(gig)
-        spending.count(gig, task)
-        return begin(gig, task)
-    return commands.peek(task.command_id)
+    return task.status == "unfunded" and commands.peek(task.command_id).status == "failed"
 
 
 @commands.handler(KIND)
@@ -106,8 +112,10 @@ def step(command: Command) -> commands.Outcome:
         escrow_funding.advance(deposit_id)
     except Refused as refusal:
         reason = refusal
-        if refusal.code != "database_unavailable":
-            db.write(lambda: _give_up(command, task_id, reason))
+        if refusal.code != "database_unavailable" and db.write(
+            lambda: _give_up(command, task_id, reason)
+        ):
+            refusal.details |= {"draft_kept": True, "message_id": task_id}
         raise
     return commands.Wait(LOOK_AGAIN_SECONDS)
 
@@ -118,6 +126,8 @@ def lacks_deposit(task: Task) -> bool:
     Again, when a reorg took its deposit back and the chain then refused it. Not when the deposit
     went back to its owner: then nobody can be paid for the task (O-05).
     """
+    if task.status == "cancelled":
+        return False
     if task.status == "unfunded" or task.escrowed_at is not None:
         return bool(task.status == "unfunded")
     last = escrows.newest(task.id)
@@ -140,6 +150,7 @@ def _plan(command: Command, task: Task) -> str:
     with db.reading():
         wallet = Wallet.get(Wallet.id == command.arguments["wallet_id"])
     price = task.price_units or 0
+    _require_payable(price)
     wanted = Wanted(
         task_id=task.id,
         gig_id=gig.id,
@@ -175,15 +186,17 @@ def _is_mine(command: Command, task_id: str) -> bool:
     return bool(task.command_id == command.id and lacks_deposit(task))
 
 
-def _give_up(command: Command, task_id: str, refusal: Refused) -> None:
-    """Nothing was deposited. A task that can be sent again by its external id waits for that."""
+def _give_up(command: Command, task_id: str, refusal: Refused) -> bool:
+    """Nothing was deposited. What was a draft is one again, which the answer says; a task that can
+    be sent again by its external id waits for that."""
     if not _is_mine(command, task_id):
-        return
+        return False
     task = Task.get(Task.id == task_id)
+    was_draft = task.draft_saved_at is not None
     if task.status == "unfunded":
         spending.take_back(gigs.get(task.gig_id), task)
-    if task.status == "unfunded" and task.external_id is None:
-        take(Task, task.id, "cancel")
+    if task.status == "unfunded" and (was_draft or task.external_id is None):
+        take(Task, task.id, "unpublish" if was_draft else "cancel")
         last = escrows.newest(task.id)
         if last is not None and last.status == "planned" and not escrows.may_be_mined(last):
             escrows.abandon(last)
@@ -194,13 +207,17 @@ def _give_up(command: Command, task_id: str, refusal: Refused) -> None:
         gig_id=task.gig_id,
         data={"reason": refusal.code, "error": refusal.message},
     )
+    return was_draft and task.status == "unfunded"
 
 
 @escrows.listen
 def _changed(escrow: Escrow, what: str) -> None:
     """What the chain says of a task's deposit, in the transaction that books it."""
-    # The gig first, as whoever settles or cancels it does.
+    # The gig first, as whoever settles or cancels it does; then whom the task is to be given to.
     (gig,) = db.lock(Gig.select().where(Gig.id == escrow.gig_id))
+    arrivals.hold_assignee(escrow.task_id)
+    numbers = db.rows("SELECT number FROM task WHERE id = ?", (escrow.task_id,))
+    entries.hold(*(number for (number,) in numbers))
     found = db.lock(Task.select().where(Task.deposit_id == escrow.id, Task.id == escrow.task_id))
     if not found or not gig.task_escrow:
         return
@@ -215,7 +232,7 @@ def _changed(escrow: Escrow, what: str) -> None:
 
 def _fund(gig: Gig, escrow: Escrow, task: Task) -> None:
     now = clock.now()
-    if task.status == "cancelled":
+    if task.status in ("cancelled", "draft"):
         escrow_refunds.request(escrow, "chain")
         return
     Task.update(escrowed_at=now).where(Task.id == task.id).execute()
@@ -237,7 +254,7 @@ def _fund(gig: Gig, escrow: Escrow, task: Task) -> None:
 
 def _lose(task: Task) -> None:
     """Its money is gone, so nobody can be paid for it: it is not handed out, its holder is told."""
-    if task.status == "queued":
+    if task.status in ("queued", "unassigned"):
         close([task], "chain")
     elif task.mailbox_id is not None:
         events.append(
@@ -257,13 +274,11 @@ def close(tasks: Iterable[Task], actor: str) -> list[str]:
     """
     closed = []
     for task in tasks:
-        QueueEntry.delete().where(
-            QueueEntry.gig_id == task.gig_id, QueueEntry.task_number == task.number
-        ).execute()
+        entries.withdraw(task)
         if not take(Task, task.id, "cancel"):
             continue
         closed.append(task.id)
-        if task.deposit_id is not None:
+        if task.deposit_id is not None and not escrows.give_up_unsigned(task.deposit_id):
             escrow_refunds.request(escrows.get(task.deposit_id), actor)
     if closed:
         events.append(

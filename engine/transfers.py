@@ -27,7 +27,6 @@ INTENT = "transfer:"
 # A token's transfer takes 35,000 to 65,000.
 GAS_NEEDED = 100_000
 LOOK_AGAIN_SECONDS = 1.0
-ZERO_ADDRESS = "0x" + "0" * 40
 # How often a transfer is sent whose nonce another transaction has used.
 MOST_SENT = 2
 
@@ -45,7 +44,10 @@ def request(caller: Caller, wallet_id: str, to_address: str, amount_units: int) 
                 "external_wallet",
                 "The key of this wallet is not kept here. Send from it with your own software.",
             )
-        _require_sensible(install.treasury(), wallet, to_address)
+        install.treasury()
+        if to_address == wallet.evm_address:
+            raise invalid("to_address", "this is the wallet's own address")
+        wallets.require_reachable("to_address", to_address)
         return commands.record(
             KIND,
             {"wallet_id": wallet.id, "to_address": to_address, "amount_units": amount_units},
@@ -54,18 +56,6 @@ def request(caller: Caller, wallet_id: str, to_address: str, amount_units: int) 
         )
 
     return db.write(write)
-
-
-def _require_sensible(treasury: Treasury, wallet: Wallet, to_address: str) -> None:
-    """Refuse what would lose the money, or move none."""
-    wrong = {
-        ZERO_ADDRESS: "this is the zero address, where money is lost",
-        treasury.usdc_address: "this is the USDC contract, where money is lost",
-        treasury.address: "this is the Treasury; to fill a gig's pot, deposit into the gig",
-        wallet.evm_address: "this is the wallet's own address",
-    }
-    if to_address in wrong:
-        raise invalid("to_address", wrong[to_address])
 
 
 class _Busy(Exception):

@@ -7,8 +7,10 @@ from then on nobody is shown it, and nothing can be sent from it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from engine import clock, commands, install, wallets
+from engine.cancellation import IN_HAND
 from engine.chain.errors import ChainUnavailable
 from engine.chain.treasury import Treasury
 from engine.db import db
@@ -17,8 +19,9 @@ from engine.models.chain import UNDERWAY, ChainTransaction
 from engine.models.command import UNFINISHED, Command
 from engine.models.escrow import LIVE, Escrow, PotRefund
 from engine.models.mailbox import Mailbox
-from engine.models.proof import UNCARRIED, UNDECIDED, Proof
+from engine.models.proof import UNDECIDED, UNSETTLED, Proof
 from engine.models.rollup import UNPAID, Rollup
+from engine.models.task import Task
 from engine.models.wallet import Wallet, WalletChallenge
 from engine.operations import Caller
 from engine.settlement import unavailable
@@ -36,7 +39,8 @@ WHY = {
     "claimable": "the Treasury keeps USDC for it",
     "escrow": "a named deposit of its is open",
     "refund": "a refund to it is under way",
-    "owed": "work is to be paid to it",
+    "mailbox": "a mailbox of yours is paid to it (change its wallet_address, or leave its gig)",
+    "owed": "work is to be paid to it, or may yet be",
     "under_way": "something that it sends is under way",
 }
 
@@ -104,22 +108,27 @@ def _kept_by_rows(wallet: Wallet) -> Iterator[str]:
     unpaid = PotRefund.status.in_(["pending", "sent", "failed"])
     if PotRefund.select().where(unpaid, PotRefund.funder == address).exists():
         yield "refund"
-    if _is_owed(wallet):
+    mine = Mailbox.select(Mailbox.id).where(Mailbox.account_id == wallet.account_id)
+    paid_here = mine.where(Mailbox.wallet_address == address)
+    if paid_here.where(Mailbox.status.in_(("active", "pending_approval"))).exists():
+        yield "mailbox"
+    if _is_owed(address, mine, paid_here):
         yield "owed"
 
 
-def _is_owed(wallet: Wallet) -> bool:
-    """Is anything to be paid to it: work that was handed in and not refused, or a rollup?"""
-    mine = Mailbox.select(Mailbox.id).where(Mailbox.account_id == wallet.account_id)
-    paid_here = mine.where(Mailbox.wallet_address == wallet.evm_address)
-    # In two statements, since an index serves each.
+def _is_owed(address: str, mine: Any, paid_here: Any) -> bool:
+    """May anything still be paid to it? Counts what a cancelled gig keeps aside, and rollups.
+
+    In the order in which work becomes money, so that what goes on meanwhile is met further on; and
+    all verdicts in one statement, since they are changed back and forth.
+    """
     return any(
         query.exists()
         for query in (
-            Proof.select().where(UNCARRIED, Proof.mailbox_id.in_(paid_here)),
-            Proof.select().where(UNDECIDED, Proof.mailbox_id.in_(paid_here)),
+            Task.select().where(Task.status.in_(IN_HAND), Task.mailbox_id.in_(paid_here)),
+            Proof.select().where(UNDECIDED | UNSETTLED, Proof.mailbox_id.in_(paid_here)),
             Rollup.select().where(
-                UNPAID, Rollup.wallet_address == wallet.evm_address, Rollup.mailbox_id.in_(mine)
+                UNPAID, Rollup.wallet_address == address, Rollup.mailbox_id.in_(mine)
             ),
         )
     )

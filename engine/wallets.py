@@ -5,7 +5,10 @@ A hot wallet is proven from the start: its key was made here and was never anybo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+import peewee
 
 from engine import clock, install, pages
 from engine.chain.client import checksum, new_key
@@ -16,13 +19,29 @@ from engine.ids import new_id
 from engine.models.wallet import Wallet
 from engine.operations import Caller
 
+ZERO_ADDRESS = "0x" + "0" * 40
+_KEEP = "SELECT id FROM wallet WHERE evm_address IN ({marks}) ORDER BY id FOR SHARE"
+
 
 def clean_address(field: str, text: str) -> str:
-    """An EIP-55 address; a mixed-case one must have the right checksum."""
+    """An EIP-55 address of somebody's; a mixed-case one must have the right checksum.
+
+    400 also for one that belongs to nobody, or to a contract of ours: what is sent there is lost.
+    """
     try:
-        return checksum(text)
+        address = checksum(text)
     except ValueError as error:
         raise invalid(field, str(error)) from error
+    lost = {ZERO_ADDRESS: "this is the zero address, where money is lost"}
+    treasury = install.current().treasury
+    if treasury is not None:
+        lost[treasury.usdc_address] = "this is the USDC contract, where money is lost"
+        lost[treasury.address] = (
+            "this is the Treasury, where money is lost; to fill a gig's pot, deposit into the gig"
+        )
+    if address in lost:
+        raise invalid(field, lost[address])
+    return address
 
 
 def create(caller: Caller, label: str, is_hot: bool, evm_address: str | None) -> Wallet:
@@ -90,6 +109,49 @@ def address_proven(address: str) -> Refused:
     )
 
 
+def keep(addresses: Iterable[str]) -> None:
+    """Keep the wallets at some addresses undeleted until the transaction ends.
+
+    For whoever makes a mailbox or a payout name them: a deletion waits, and then finds what was
+    named. Locked after everything else. Only inside `db.write`; SQLite's one writer is alone.
+    """
+    if not db.is_postgres:
+        return
+    for some in peewee.chunked(sorted(set(addresses)), 500):
+        marks = ", ".join("?" for _ in some)
+        db.rows(_KEEP.format(marks=marks), some)
+
+
+def is_gone(address: str) -> bool:
+    """Is its key that of a hot wallet which was deleted, so that nobody reaches what is there?"""
+    gone = Wallet.select().where(
+        Wallet.evm_address == address, Wallet.is_hot_wallet, Wallet.deleted_at.is_null(False)
+    )
+    with db.reading():
+        return bool(gone.exists())
+
+
+def require_reachable(field: str, address: str) -> None:
+    """Refuse the address of a wallet that was deleted here."""
+    if is_gone(address):
+        raise invalid(field, "this wallet was deleted, so what is sent there is lost; name another")
+
+
+def name(field: str, address: str) -> None:
+    """The same for what a mailbox is to name, which is then kept; only inside `db.write`."""
+    keep([address])
+    require_reachable(field, address)
+
+
+def payout_address(address: str, account_id: str, label: str) -> str:
+    """Where a mailbox that comes back to life is paid: where it was, or else to a new hot wallet.
+
+    Else is when it was deleted in between. Only inside `db.write`.
+    """
+    keep([address])
+    return make_hot(account_id, label).evm_address if is_gone(address) else address
+
+
 def mine(caller: Caller, limit: int, after: pages.Position) -> list[Wallet]:
     """The caller's wallets, oldest first."""
     with db.reading():
@@ -155,6 +217,6 @@ def insufficient(address: str, *short: str) -> Refused:
     return Refused(
         "insufficient_funds",
         f"The wallet {address} is short of {' and '.join(short)}. Fund it and ask again; "
-        "nothing was sent.",
+        "no money was moved.",
         short=list(short),
     )

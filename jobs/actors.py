@@ -14,8 +14,10 @@ from engine import (
     cancellation,
     commands,
     counters,
+    due,
     escrow_refunds,
     escrow_repair,
+    holds,
     idempotency,
     passwords,
     proofs,
@@ -35,6 +37,8 @@ _reading_chain = threading.Lock()
 
 def sweep() -> None:
     commands.sweep(RESEND_SECONDS)
+    holds.expire()
+    due.enqueue()
     cancellation.sweep()
     escrow_refunds.give_up_stale()
     escrow_repair.sweep()

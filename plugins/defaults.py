@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.hookspecs import impl
-from engine.plans import Exclude, GigFacts, MoveTask, Plan, Reply, Selection, TaskFacts
+from engine.plans import Exclude, GigFacts, MoveTask, Plan, PutBack, Reply, Selection, TaskFacts
 
 
 @impl
@@ -31,14 +31,20 @@ def select(gig: GigFacts) -> Selection:
 
 @impl
 def declined(gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:
-    return (Exclude(mailbox_id, "declined"),)
+    """For this worker only: the task keeps its place for the others (D-01)."""
+    skip = Exclude(mailbox_id, "declined")
+    return (skip, PutBack()) if task.mailbox_id == mailbox_id else (skip,)
 
 
 @impl
 def released(gig: GigFacts, task: TaskFacts) -> Plan:
-    return (MoveTask("release"),)
+    """Back into its old place, for everybody (F04)."""
+    return (PutBack(),)
 
 
 @impl
 def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
-    return (MoveTask("reject"),)
+    """Back into its old place, for anybody but the one whose proof was rejected (R-04)."""
+    if not requeue or task.mailbox_id is None:
+        return (MoveTask("reject"),)
+    return (Exclude(task.mailbox_id, "proven"), PutBack())

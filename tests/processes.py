@@ -205,7 +205,7 @@ class Stack(World):
             text = answer.read().decode()
         finally:
             connection.close()
-        is_json = "json" in answer.headers.get("content-type", "")
+        is_json = "json" in answer.headers.get("content-type", "").replace("ndjson", "")
         parsed = simplejson.loads(text, use_decimal=True) if is_json and text else None
         return Answer(answer.status, parsed, answer.headers, text)
 

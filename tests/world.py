@@ -162,7 +162,7 @@ class World:
                 environ_overrides={SLOT: slot},
             )
         text = answer.get_data(as_text=True)
-        is_json = "json" in (answer.content_type or "")
+        is_json = "json" in (answer.content_type or "").replace("ndjson", "")
         parsed = simplejson.loads(text, use_decimal=True) if is_json and text else None
         return Answer(answer.status_code, parsed, answer.headers, text)
 

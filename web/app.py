@@ -11,7 +11,32 @@ from engine import development
 from jobs.runtime import Runtime
 from web import errors, fields, keyed, limits, metrics, openapi
 from web.request_log import log_requests
-from web.routes import access, deliveries, dev, funds, gigs, install, pages, public, wallets, work
+from web.routes import (
+    access,
+    bulk,
+    changes,
+    claim_links,
+    dashboard,
+    deliveries,
+    dev,
+    drafts,
+    exports,
+    funds,
+    gigs,
+    holding,
+    inbound,
+    install,
+    invites,
+    link_pages,
+    mailboxes,
+    pages,
+    proofs,
+    public,
+    queues,
+    tasks,
+    wallets,
+)
+from web.schemas import forms
 from web.schemas.problem import Problem
 from web.strict_json import ExactJson
 
@@ -52,7 +77,19 @@ def create(runtime: Runtime) -> Flask:
         install.routes,
         access.routes,
         gigs.routes,
-        work.routes,
+        invites.routes,
+        mailboxes.routes,
+        dashboard.routes,
+        inbound.routes,
+        drafts.routes,
+        bulk.routes,
+        exports.routes,
+        queues.routes,
+        claim_links.routes,
+        holding.routes,
+        tasks.routes,
+        changes.routes,
+        proofs.routes,
         wallets.routes,
         funds.routes,
         deliveries.routes,
@@ -65,6 +102,7 @@ def create(runtime: Runtime) -> Flask:
     openapi.finish(api.spec, next(app.url_map.iter_rules("api-docs.openapi_json")))
     app.config["API"] = api
     app.register_blueprint(pages.routes)
+    app.register_blueprint(link_pages.routes)
     errors.register(app)
     app.after_request(limits.headers)
     metrics.count_requests(app)
@@ -86,5 +124,8 @@ class _Api(Api):  # type: ignore[misc]
         self.register_field(fields.Whole, "integer", None)
         self.register_field(fields.WholeText, "integer", None)
         self.register_field(fields.Flag, "boolean", None)
+        for field in (forms.Price, forms.Tags, forms.FlagText):
+            self.register_field(field, "string", None)
+        self.register_field(forms.InstantText, "string", "date-time")
         self.register_field(fields.Raw, None, None)
         openapi.prepare(self.spec, self.ma_plugin.converter)

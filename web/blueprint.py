@@ -76,10 +76,10 @@ class Parser(FlaskParser):
     ) -> NoReturn:
         # Webargs puts the location above the fields; a caller knows where he put them.
         (messages,) = error.messages_dict.values()
-        raise _refusal(flatten(messages))
+        raise bad_fields(flatten(messages))
 
 
-def _refusal(errors: dict[str, str]) -> Refused:
+def bad_fields(errors: dict[str, str]) -> Refused:
     """Every bad field by name, as far as a reader would follow."""
     listed = dict(list(errors.items())[:MOST_ERRORS])
     told = "; ".join(f"{name}: {sentence}" for name, sentence in listed.items())
@@ -88,10 +88,10 @@ def _refusal(errors: dict[str, str]) -> Refused:
 
 
 def _unknown(names: Any) -> Refused:
-    return _refusal({strict_json.shown(name): "Unknown field" for name in names})
+    return bad_fields({strict_json.shown(name): "Unknown field" for name in names})
 
 
-def _guarded(view: View, key: Callable[[], Any] | None, payload: bool) -> View:
+def _guarded(view: View, key: Callable[[], Any] | None, payload: bool | tuple[str, ...]) -> View:
     """What is asked of every request before its route: a good key, and no names nobody reads."""
     told = getattr(view, "_apidoc", {}).get("arguments", {}).get("parameters", [])
     takes = {one["in"] for one in told}
@@ -149,14 +149,16 @@ class Routes(Blueprint):  # type: ignore[misc]
         rule: str,
         *,
         key: Callable[[], Any] | None = auth.caller,
-        payload: bool = False,
+        payload: bool | tuple[str, ...] = False,
+        body_is: str = "The payload, of any content type; kept to the byte.",
         etag: bool = False,
         refuses: Iterable[int] = (),
         **options: Any,
     ) -> Callable[[View], View]:
         """A route whose caller needs `key`, before anything he sends is read; None opens it to all.
 
-        With `payload` the view reads the body itself. With `etag` the answer carries one, and what
+        With `payload` the view reads the body itself, of any content type or of those that it
+        names; `body_is` says what it is. With `etag` the answer carries one, and what
         writes takes `If-Match` (`web/etags.py`). `refuses` are statuses of refusals beside
         those that `web/openapi.py` tells of every route.
         """
@@ -165,7 +167,13 @@ class Routes(Blueprint):  # type: ignore[misc]
         def decorate(view: View) -> View:
             guarded = _guarded(view, key, payload)
             told = openapi.Told(
-                f"{self.name}_{view.__name__}", rule, key, payload, etag, frozenset(refuses)
+                f"{self.name}_{view.__name__}",
+                rule,
+                key,
+                payload,
+                etag,
+                frozenset(refuses),
+                body_is,
             )
             guarded._apidoc = {**getattr(view, "_apidoc", {}), "told": told}  # type: ignore[attr-defined]
             registered: View = register(guarded)

@@ -1,4 +1,4 @@
-"""`muster demo`: one task, from submission to USDC in the worker's wallet (Z-03).
+"""`muster demo`: one task of each queue, from submission to USDC in the worker's wallet (Z-03).
 
 It uses nothing but the HTTP API of a running install, with the keys in its dev.json, and prints
 what each side sees.
@@ -15,7 +15,7 @@ from typing import Any
 import click
 import requests
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from engine.errors import SettingsError
 from web import datadir
@@ -71,9 +71,9 @@ def run(folder: Path, as_json: bool) -> None:
     told = datadir.read(folder / datadir.DEVELOPER)
     if not told:
         raise SettingsError(f"There is no install in {folder}; start one with muster up.")
-    seen: list[dict[str, Any]] = []
-    owner = Side("owner", told["base_url"], told["owner"]["api_key"], seen)
-    worker = Side("worker", told["base_url"], told["worker"]["api_key"], seen)
+    modes = _queues(Side("owner", told["base_url"], told["owner"]["api_key"], []))
+    played: dict[str, dict[str, Any]] = {}
+    seen: dict[str, list[dict[str, Any]]] = {mode: [] for mode in modes}
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -81,27 +81,42 @@ def run(folder: Path, as_json: bool) -> None:
         console=Console(stderr=True),
         transient=True,
     ) as progress:
-        bar = progress.add_task("queue")
+        for mode in modes:
+            bar = progress.add_task(mode)
+            owner, worker = (
+                Side(name, told["base_url"], told[name]["api_key"], seen[mode])
+                for name in ("owner", "worker")
+            )
 
-        def step(side: Side, what: str, method: str, path: str, body: Any = None) -> Any:
-            progress.update(bar, description=f"queue: {side.name} {what}")
-            return side.call(what, method, path, body)
+            def step(side: Side, what: str, *call: Any, bar: TaskID = bar, mode: str = mode) -> Any:
+                progress.update(bar, description=f"{mode}: {side.name} {what}")
+                return side.call(what, *call)
 
-        ends = _queue(step, owner, worker, told["owner"]["wallet_id"])
+            played[mode] = _play(step, mode, owner, worker, told["owner"]["wallet_id"])
+            progress.stop_task(bar)
     if as_json:
-        click.echo(json.dumps({"queue": ends, "seen": seen}, indent=2))
+        every = [row for mode in modes for row in seen[mode]]
+        click.echo(json.dumps({**played, "seen": every}, indent=2))
         return
-    for row in seen:
-        click.echo(f"{row['who']:>7} {row['did']}")
-    click.echo(
-        f"\nqueue: the worker's wallet {ends['address']} went from ${ends['before']} "
-        f"to ${ends['after']} in transaction {ends['tx_hash']}."
-    )
+    for mode, ends in played.items():
+        for row in seen[mode]:
+            click.echo(f"{row['who']:>7} {row['did']}")
+        click.echo(
+            f"\n{mode}: the worker's wallet {ends['address']} went from ${ends['before']} "
+            f"to ${ends['after']} in transaction {ends['tx_hash']}.\n"
+        )
 
 
-def _queue(step: Any, owner: Side, worker: Side, wallet_id: str) -> dict[str, Any]:
-    """The shared queue, played through."""
-    made = step(owner, "opens a gig", "POST", "/gigs", {"title": "Demo", "price": PRICE})["gig"]
+def _queues(owner: Side) -> list[str]:
+    """The installed modes whose work is polled for from a queue."""
+    listed = owner.call("looks at the modes", "GET", "/modes")["modes"]
+    return [str(mode["name"]) for mode in listed if "queue_order" in mode["settings"]]
+
+
+def _play(step: Any, mode: str, owner: Side, worker: Side, wallet_id: str) -> dict[str, Any]:
+    """A queue, played through; in a solo gig the task that is polled is the worker's own copy."""
+    gig_body = {"title": f"Demo of {mode}", "price": PRICE, "distribution": mode}
+    made = step(owner, "opens a gig", "POST", "/gigs", gig_body)["gig"]
     gig = f"/gigs/{made['id']}"
     invite = made["invite_url"].rpartition("=")[2]
     joined = step(worker, "joins it", "POST", f"{gig}/mailboxes", {"invite": invite})["mailbox"]

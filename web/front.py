@@ -92,9 +92,27 @@ class Front:
                 break
             parked_on = slot.topics
             slot = Slot(resume=slot.resume, resumed=True, gone=gone.is_set)
-        if not gone.is_set():
+        if answer.parts is not None:
+            await self._send_parts(answer, answer.parts, gone, send)
+        elif not gone.is_set():
             await _start(send, answer.status, answer.headers)
             await send({"type": "http.response.body", "body": answer.body})
+
+    async def _send_parts(
+        self, answer: wsgi.Answer, parts: wsgi.Parts, gone: asyncio.Event, send: Send
+    ) -> None:
+        """Make a part once the one before it was sent; none for a caller who has hung up."""
+        loop = asyncio.get_running_loop()
+        try:
+            await _start(send, answer.status, answer.headers)
+            while not gone.is_set():
+                part = await loop.run_in_executor(self._pool, parts.more)
+                if part is None:
+                    await send({"type": "http.response.body", "body": b""})
+                    break
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        finally:
+            await loop.run_in_executor(self._pool, parts.close)
 
     async def _stream(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Response, current_app, g, request
@@ -21,6 +22,8 @@ from engine.idempotency import Answer, Keyed
 from web import auth, waiting
 
 METHODS = frozenset({"POST", "PATCH", "DELETE"})
+# What takes effect in many transactions, and sees to its key by itself.
+IN_PARTS = frozenset({"bulk.send"})
 REPLAYED = "Idempotency-Replayed"
 RETRY_AFTER_SECONDS = 1
 # Left to the server, which writes its own.
@@ -31,6 +34,12 @@ _KEY = re.compile(rf'(?P<quote>"?)(?P<key>{_VISIBLE})(?P=quote)')
 
 def keyed() -> Keyed | None:
     """The request at hand as a keyed one, or None where no key counts."""
+    if request.endpoint in IN_PARTS:
+        return None
+    return _given()
+
+
+def _given() -> Keyed | None:
     given = request.headers.get("idempotency-key")
     if given is None or request.method not in METHODS or request.path.startswith("/api/dev/"):
         return None
@@ -95,6 +104,41 @@ def _run(mine: Keyed, view: Callable[[], Any]) -> Response | Refused:
     else:
         _keep(mine, answer)
     return answer
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The key of a request that takes effect in parts: the answer that was stored for it, or the
+    name under which its parts are known, the same at each repetition."""
+
+    keyed: Keyed
+    name: str
+    answer: Response | None = None
+
+
+def in_parts() -> Parts | None:
+    """The key of the request at hand, or None without one.
+
+    No transaction spans the parts, so one that broke off is run again: each part then finds what
+    it did before. Two at once do so likewise.
+    """
+    mine = _given()
+    if mine is None:
+        return None
+    known, begun_at = idempotency.begin(mine)
+    name = f"key-{mine.id[:24]}-{begun_at}"
+    if known is None:
+        return Parts(mine, name)
+    headers = [*known.headers, (REPLAYED, "true")]
+    return Parts(mine, name, Response(known.body, known.status, headers))
+
+
+def end_parts(parts: Parts, answer: Response | None) -> None:
+    """Store the answer; None: nothing took effect, so whoever repeats it runs."""
+    if answer is None:
+        db.write(lambda: idempotency.release(parts.keyed))
+    else:
+        db.write(lambda: _keep(parts.keyed, answer))
 
 
 def _keep(mine: Keyed, answer: Response, command_id: str | None = None) -> None:

@@ -44,7 +44,7 @@ MONEY = "decimal"
 MONEY_GIVEN = {
     "minimum": 0,
     "maximum": money.MAX_UNITS // money.UNITS_PER_DOLLAR,
-    "pattern": r"^[0-9]{1,13}(\.[0-9]{1,6})?$",
+    "pattern": r"^[0-9]{1,10}(\.[0-9]{1,6})?$",
 }
 
 _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -132,9 +132,10 @@ class Told:
     name: str
     rule: str
     key: Callable[[], Any] | None
-    payload: bool
+    payload: bool | tuple[str, ...]
     etag: bool
     refuses: frozenset[int]
+    body_is: str
 
 
 def prepare(spec: APISpec, converter: Any) -> None:
@@ -210,12 +211,11 @@ def describe(doc: dict[str, Any], doc_info: dict[str, Any], **more: Any) -> dict
 def _body(doc: dict[str, Any], told: Told) -> Schema | None:
     """What the body is described by, if anything; what may be left out is not required (H-11)."""
     if told.payload:
-        content = {kind: {"schema": {"type": "string"}} for kind in PAYLOAD_TYPES}
-        content["application/json"] = {"schema": {}}
-        doc["requestBody"] = {
-            "description": "The payload, of any content type; kept to the byte.",
-            "content": content,
-        }
+        kinds = told.payload if isinstance(told.payload, tuple) else PAYLOAD_TYPES
+        content = {kind: {"schema": {"type": "string"}} for kind in kinds}
+        if told.payload is True:
+            content["application/json"] = {"schema": {}}
+        doc["requestBody"] = {"description": told.body_is, "content": content}
         return None
     if "requestBody" not in doc:
         return None

@@ -40,24 +40,26 @@ def page(
     query: dict[str, Any],
     fetch: Callable[[int, Position], list[T]],
     place: Callable[[T], tuple[Any, ...]],
+    parameter: str = "cursor",
 ) -> tuple[list[T], str | None]:
     """The rows of a page and the cursor behind the last of them, None at the end.
 
     `fetch(limit, after)` answers rows behind a position, `place(row)` a row's position. One row
-    more than is shown is fetched: only a row beyond the page shows that there is one.
+    more than is shown is fetched: only a row beyond the page shows that there is one. `parameter`
+    is what the caller's cursor is called.
     """
     limit = query["limit"]
-    rows = fetch(limit + 1, position(scope, query["cursor"]))
+    rows = fetch(limit + 1, position(scope, query["cursor"], parameter))
     if len(rows) <= limit:
         return rows, None
     return rows[:limit], str(_signer(scope).dumps(list(place(rows[limit - 1]))))
 
 
-def position(scope: str, cursor: str | None) -> Position:
+def position(scope: str, cursor: str | None, parameter: str = "cursor") -> Position:
     """What a cursor of this list says; 400 for one of another list or none of ours."""
     if cursor is None:
         return None
     try:
         return tuple(_signer(scope).loads(cursor))
     except BadData as error:
-        raise invalid("cursor", "use next_cursor of the page before, or leave it out") from error
+        raise invalid(parameter, "use the cursor of the page before, or leave it out") from error

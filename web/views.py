@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from decimal import Decimal
 from typing import Any
 
 from flask import current_app
 
-from engine import gigs, rows
+from engine import gigs, rows, task_changes
 from engine.invites import Invitation
 from engine.models.event import Event
 from engine.models.gig import Gig, Invite
-from engine.models.mailbox import Mailbox
 from engine.models.proof import Proof
 from engine.models.rollup import Rollup
 from engine.models.task import Task
@@ -19,9 +19,12 @@ from engine.models.wallet import Wallet
 from engine.modes import Mode
 from engine.operations import OWNER
 from engine.rules import money
+from engine.shelf import IN_HANDS
 from web.schemas.tasks import PREVIEW, PREVIEW_ABOVE
 
 WEI_PER_ETHER = 10**18
+# Shown as the holder of a task that came back to its owner.
+UNASSIGNED = "UNASSIGNED"
 # What a gig shows to nobody but its owner (G-02).
 _OWNERS = (
     "notes",
@@ -73,59 +76,75 @@ def invitation_view(told: Invitation) -> dict[str, Any]:
     }
 
 
-def mailbox_view(mailbox: Mailbox, *, worker: bool, gig_title: str | None = None) -> dict[str, Any]:
-    view: dict[str, Any] = dict(mailbox.__data__)
-    if not worker:
-        # A worker's tags and webhooks are his own business (M-02).
-        for field in ("tags", "webhook", "events_webhook_url"):
-            view.pop(field)
-    if gig_title is not None:
-        view["gig_title"] = gig_title
-    return view
-
-
 def price_of(gig: Gig, task: Task) -> tuple[int | None, str]:
     """What the task pays whoever reads it now, and where that comes from (R-02)."""
     if task.held_price_units is not None:
         return task.held_price_units, "gig" if task.price_units is None else "task"
-    if task.price_tbd:
-        return None, "review"
-    if task.price_units is not None:
-        return task.price_units, "task"
-    return gig.price_units, "gig"
+    return task_changes.own_price(gig, task)
 
 
-def task_view(gig: Gig, task: Task, *, preview: bool = False) -> dict[str, Any]:
-    """A task with its body; in a list a long one is a preview (T-08)."""
+def task_view(
+    gig: Gig,
+    task: Task,
+    *,
+    owner: bool = False,
+    mailbox_ids: Container[str] = frozenset(),
+    preview: bool = False,
+    alias: str | None = None,
+) -> dict[str, Any]:
+    """A task with its body, as one reader may see it; in a list a long body is a preview (T-08).
+
+    `mailbox_ids` are the reader's places in the gig: what only the holder sees is shown to the
+    owner, and where one of them has the task in hand. `alias` is the reader's own name for it.
+    """
     price, source = price_of(gig, task)
-    view = {
+    holder = task.mailbox_id in mailbox_ids and task.status in IN_HANDS
+    view: dict[str, Any] = {
         "id": task.id,
         "gig_id": gig.id,
         "type": "webhook",
         "subject": task.subject,
-        "payload": task.payload,
+        **payload_view(task.payload, preview=preview),
         "content_type": task.content_type,
         "status": task.status,
         "forwarded_at": task.created_at,
         "claimed_at": task.claimed_at,
+        "not_before": task.not_before,
         "shown_price_units": price,
         "price_tbd": task.price_tbd,
         "price_source": source,
         "priority": task.priority,
         "tags": task.tags,
-        "reserved_for_me": False,
+        "availability": task.availability,
+        "reserved_for_me": task.reserved_for in mailbox_ids,
         "escrow_funded": task.escrowed_at is not None,
         "escrow_units": task.escrow_units,
         "escrow_fee_bps": task.escrow_fee_bps,
         "escrowed_at": task.escrowed_at,
         "deposit_id": task.deposit_id,
-        "source_task_id": None,
+        "source_task_id": task.source_task_id,
+        "alias": alias,
     }
-    if preview and len(task.payload) > PREVIEW_ABOVE:
-        view["payload"] = task.payload[:PREVIEW]
-        view["payload_truncated"] = True
-        view["payload_bytes"] = len(task.payload.encode())
+    if owner or holder:
+        view["private_details"] = task.private_details
+        view["expires_at"] = task.expires_at
+        view["mailbox_id"] = UNASSIGNED if task.status == "unassigned" else task.mailbox_id
+    if owner or view["reserved_for_me"]:
+        view["reserved_for"] = task.reserved_for
+    if owner:
+        view["external_id"] = task.external_id
     return view
+
+
+def payload_view(payload: str, *, preview: bool) -> dict[str, Any]:
+    """A body whole, or where a list shows a long one its beginning and its size (T-08)."""
+    if not preview or len(payload) <= PREVIEW_ABOVE:
+        return {"payload": payload}
+    return {
+        "payload": payload[:PREVIEW],
+        "payload_truncated": True,
+        "payload_bytes": len(payload.encode()),
+    }
 
 
 def proof_view(proof: Proof, seen_as: frozenset[str]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class Slot:
     released: tuple[str, ...] = ()
     # The answer is the beginning of a stream that goes on with each further call.
     stream: bool = False
+    # The answer is made while it is sent: its parts are asked for one by one.
+    in_parts: bool = False
     # Has the caller hung up?
     gone: Callable[[], bool] = field(default=_never, repr=False)
 

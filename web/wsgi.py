@@ -17,11 +17,27 @@ MAX_BODY_BYTES = 10_000_000
 
 @dataclass(frozen=True)
 class Answer:
-    """Header names are in lower case."""
+    """Header names are in lower case. `parts` follow on the body, each made when it is asked for;
+    whoever asks closes them."""
 
     status: int
     headers: list[tuple[str, str]]
     body: bytes
+    parts: Parts | None = None
+
+
+class Parts:
+    """What is left of an answer that is made while it is sent."""
+
+    def __init__(self, chunks: Any) -> None:
+        self._chunks, self._rest = chunks, iter(chunks)
+
+    def more(self) -> bytes | None:
+        """The next part; None at the end."""
+        return next(self._rest, None)
+
+    def close(self) -> None:
+        _close(self._chunks)
 
 
 def call(app: Flask, environ: dict[str, Any], slot: Slot) -> Answer:
@@ -33,15 +49,23 @@ def call(app: Flask, environ: dict[str, Any], slot: Slot) -> Answer:
 
     body = io.BytesIO(environ["muster.body"])
     chunks = app.wsgi_app({**environ, "wsgi.input": body, SLOT: slot}, begin)
-    try:
-        answered = b"".join(chunks)
-    finally:
-        close = getattr(chunks, "close", None)
-        if close is not None:
-            close()
+    parts, answered = None, b""
+    if slot.in_parts:
+        parts = Parts(chunks)
+    else:
+        try:
+            answered = b"".join(chunks)
+        finally:
+            _close(chunks)
     status, headers = told[-1]
     lower = [(name.lower(), value) for name, value in headers]
-    return Answer(int(status.split(" ", 1)[0]), lower, answered)
+    return Answer(int(status.split(" ", 1)[0]), lower, answered, parts)
+
+
+def _close(chunks: Any) -> None:
+    close = getattr(chunks, "close", None)
+    if close is not None:
+        close()
 
 
 async def read_body(

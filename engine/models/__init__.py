@@ -15,7 +15,15 @@ from engine.models.mailbox import Mailbox
 from engine.models.meta import JobRun, Lease, Meta
 from engine.models.proof import Proof
 from engine.models.rollup import Rollup
-from engine.models.task import Exclusion, QueueEntry, Task
+from engine.models.task import (
+    CopyHolder,
+    Exclusion,
+    Facet,
+    QueueEntry,
+    Take,
+    Task,
+    TaskAlias,
+)
 from engine.models.wallet import Wallet, WalletChallenge
 
 ALL = [
@@ -34,6 +42,10 @@ ALL = [
     Task,
     QueueEntry,
     Exclusion,
+    Facet,
+    Take,
+    CopyHolder,
+    TaskAlias,
     Command,
     Rollup,
     Proof,

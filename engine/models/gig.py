@@ -42,6 +42,18 @@ class Gig(Table):
     webhook_daily_spend_units = peewee.BigIntegerField(null=True)
     # The hash of the id, by which the contract names it; 0x hex.
     chain_key = peewee.TextField(null=True, unique=True)
+    # How long a task may be held without a sign of life, and at most. NULL: for ever.
+    task_timeout_seconds = peewee.BigIntegerField(null=True)
+    max_hold_seconds = peewee.BigIntegerField(null=True)
+    # So many workers get a copy of each task, where the mode hands out copies. NULL: all.
+    max_claims_per_task = peewee.BigIntegerField(null=True)
+    # A waiting task gains one step of priority in so many seconds. NULL: none.
+    queue_aging_seconds = peewee.BigIntegerField(null=True)
+    default_task_tags = JsonField(default=[], constraints=[peewee.SQL("DEFAULT '[]'")])
+    # Both or neither (M-05). A mailbox's own come before them.
+    default_rate_limit_count = peewee.BigIntegerField(null=True)
+    default_rate_limit_minutes = peewee.BigIntegerField(null=True)
+    default_max_open_tasks = peewee.BigIntegerField(null=True)
 
 
 # What is cancelled is looked at now and then, for tasks that came in at the last moment.

@@ -39,6 +39,10 @@ UNCARRIED = Proof.rollup_id.is_null() & in_states(Proof.status, *PAYABLE)
 # What a settlement closes without paying.
 UNCLOSED = Proof.rollup_id.is_null() & in_states(Proof.status, "rejected")
 
+# What may still have to be paid: approved work, and rejections that may still be revised.
+# What is undecided is not among it; its task is in its worker's hands.
+UNSETTLED = UNCARRIED | (UNCLOSED & ~Proof.returned)
+
 # At most one proof of a task is alive, whatever two requests do at once.
 Proof.add_index(
     Proof.index(

@@ -38,6 +38,22 @@ class Task(Table):
     command_id = peewee.TextField(null=True)
     # The day (UTC, counted from 1970) whose spending limit its price was counted against.
     counted_on = peewee.BigIntegerField(null=True)
+    # `open`, `reserved` (for one mailbox, or for whoever opens its link) or `view_only` (T-06).
+    availability = peewee.TextField(default="open", constraints=[peewee.SQL("DEFAULT 'open'")])
+    reserved_for = peewee.TextField(null=True, constraints=[references("mailbox")])
+    # The mailbox that the owner has given it to, or will once it is funded (A-01).
+    assignee_id = peewee.TextField(null=True, constraints=[references("mailbox")])
+    # No poll is offered it before (T-04).
+    not_before = peewee.BigIntegerField(null=True)
+    # When its holder loses it (Q-07). NULL: never.
+    expires_at = peewee.BigIntegerField(null=True)
+    # The part of the brief that only its holder and the owner read.
+    private_details = peewee.TextField(null=True)
+    # A copy's template, and how many copies of a template count against its gig's maximum (S-01).
+    template_number = peewee.BigIntegerField(null=True, constraints=[references("task", "number")])
+    source_task_id = peewee.TextField(null=True)
+    copies = peewee.BigIntegerField(default=0, constraints=[peewee.SQL("DEFAULT 0")])
+    draft_saved_at = peewee.BigIntegerField(null=True)
 
     class Meta:
         indexes = (
@@ -51,19 +67,119 @@ UNFUNDED = in_states(Task.status, "unfunded")
 Task.add_index(Task.index(Task.gig_id, name="task_unfunded", where=UNFUNDED))
 
 
-class QueueEntry(Table):
-    """A task that may be taken. The row is deleted by the claim, so the table stays narrow."""
+# What the sweeps look for: claims that have run out, and what was to wait and is due.
+HELD = in_states(Task.status, "claimed")
+WAITING = in_states(Task.status, "queued")
+DRAFTS = in_states(Task.status, "draft")
+Task.add_index(Task.index(Task.expires_at, name="task_expiring", where=HELD))
+Task.add_index(
+    Task.index(
+        Task.not_before, name="task_not_before", where=WAITING & Task.not_before.is_null(False)
+    )
+)
+Task.add_index(Task.index(Task.gig_id, Task.created_at, Task.id, name="task_draft", where=DRAFTS))
+Task.add_index(
+    Task.index(Task.template_number, name="task_copy", where=Task.template_number.is_null(False))
+)
+# What is kept back from the shared queue, for its owner and for whom it is reserved.
+KEPT_BACK = in_states(Task.status, "queued", "unassigned") & (
+    in_states(Task.availability, "reserved", "view_only") | in_states(Task.status, "unassigned")
+)
+Task.add_index(
+    Task.index(Task.gig_id, Task.created_at, Task.id, name="task_kept_back", where=KEPT_BACK)
+)
 
-    gig_id = peewee.TextField()
+
+class QueueEntry(Table):
+    """A task that may be taken. The row is deleted by the claim, so the table stays narrow.
+
+    `shelf` is the gig's id, or a mailbox's for what is reserved for it.
+    """
+
+    shelf = peewee.TextField()
     sort_key = peewee.BigIntegerField()
     task_number = peewee.BigIntegerField(unique=True, constraints=[references("task", "number")])
+    # The position of the transaction that put it here; see engine/events.py.
+    enqueued = peewee.BigIntegerField()
+    # A random number, by which a `random` gig is drawn from.
+    draw = peewee.BigIntegerField()
+    # Its class of tags and price, and its own price: what filters look at. 0: no tags, the gig's.
+    facet_id = peewee.BigIntegerField(constraints=[peewee.SQL("DEFAULT 0")])
+    price_units = peewee.BigIntegerField(null=True)
 
     class Meta:
-        primary_key = peewee.CompositeKey("gig_id", "sort_key", "task_number")
+        primary_key = peewee.CompositeKey("shelf", "sort_key", "task_number")
+        indexes = (
+            (("shelf", "enqueued", "sort_key"), False),
+            (("shelf", "draw"), False),
+            (("shelf", "facet_id", "sort_key", "task_number"), False),
+        )
+
+
+class Facet(Table):
+    """A distinct set of tags and band of prices among a gig's tasks, so that a filter is
+    evaluated once for each of them and not for each task."""
+
+    id = peewee.BigAutoField()
+    gig_id = peewee.TextField(constraints=[references("gig")])
+    key = peewee.TextField()
+    # Each tag with a line break before and after it.
+    tags_text = peewee.TextField()
+    # `gig`, `tbd` or `fixed`, and then the band's borders, both within it.
+    price_kind = peewee.TextField()
+    low_units = peewee.BigIntegerField(null=True)
+    high_units = peewee.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = ((("gig_id", "key"), True),)
+
+
+class Take(Table):
+    """A task came into a mailbox's hands: by its own `claim`, or `assigned` by the owner.
+
+    Claims count against the rate limit (M-05). What the owner took back is `excused`: it does not
+    count against the worker (M-06).
+    """
+
+    mailbox_id = peewee.TextField(constraints=[references("mailbox")])
+    at = peewee.BigIntegerField()
+    task_number = peewee.BigIntegerField(constraints=[references("task", "number")])
+    kind = peewee.TextField()
+    excused = peewee.BooleanField(default=False, constraints=[peewee.SQL("DEFAULT FALSE")])
+
+    class Meta:
+        primary_key = peewee.CompositeKey("mailbox_id", "at", "task_number")
+
+
+class CopyHolder(Table):
+    """An account that has had its copy of a template, whatever became of it: never a second one."""
+
+    template_number = peewee.BigIntegerField(constraints=[references("task", "number")])
+    account_id = peewee.TextField(constraints=[references("account")])
+    copy_number = peewee.BigIntegerField(constraints=[references("task", "number")])
+
+    class Meta:
+        primary_key = peewee.CompositeKey("account_id", "template_number")
+        indexes = ((("template_number",), False),)
+
+
+class TaskAlias(Table):
+    """An account's own name for a task."""
+
+    account_id = peewee.TextField(constraints=[references("account")])
+    task_id = peewee.TextField(constraints=[references("task")])
+    name = peewee.TextField()
+
+    class Meta:
+        primary_key = peewee.CompositeKey("account_id", "task_id")
 
 
 class Exclusion(Table):
-    """A task that this mailbox declined, or has handed in before: it is not offered again."""
+    """A task that this mailbox is not offered again; it declined it, handed it in, or lost it.
+
+    `reason` is `declined`, `violation` (declined, and reported to the owner), `proven`, `expired`
+    or `recycled`; the latest one.
+    """
 
     mailbox_id = peewee.TextField(constraints=[references("mailbox")])
     task_number = peewee.BigIntegerField(index=True, constraints=[references("task", "number")])

@@ -8,11 +8,14 @@ from decimal import Decimal
 UNITS_PER_DOLLAR = 1_000_000
 UNITS_PER_CENT = 10_000
 BPS = 10_000
-MAX_UNITS = 2**63 - 1
+# The most that anybody may name: a billion dollars. A column holds nine thousand times as much, so
+# a price with its fee fits. A sum of many may not: it is made of Python's numbers, or of parts.
+MAX_UNITS = 10**15
 DECIMALS = 6
 
 _NUMBER = re.compile(r"[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 SHAPE = "give dollars as a number or a string like 2.50, with at most 6 decimals"
+TOO_LARGE = f"the amount is too large: give at most {MAX_UNITS // UNITS_PER_DOLLAR} dollars"
 
 
 def parse_units(value: object) -> int:
@@ -32,14 +35,14 @@ def parse_units(value: object) -> int:
         return 0
     if shift >= 0:
         if shift + len(digits) > 40:
-            raise ValueError("the amount is too large")
+            raise ValueError(TOO_LARGE)
         units = number * int(10**shift)
     else:
         units, lost = divmod(number, 10**-shift)
         if lost:
             raise ValueError("at most 6 decimals: a base unit is 0.000001")
     if units > MAX_UNITS:
-        raise ValueError("the amount is too large")
+        raise ValueError(TOO_LARGE)
     return units
 
 

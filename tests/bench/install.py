@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from engine.claims import ARRIVAL_BITS
 from engine.db import db
-from engine.tasks import DEFAULT_PRIORITY
+from engine.rules.queue_order import ARRIVAL_BITS, DEFAULT_PRIORITY
 from tests.services import Postgres, Sqlite
 from tests.world import Gig, Person, World
 
@@ -63,24 +62,25 @@ INSERT INTO task (id, gig_id, status, subject, payload, content_type, tags, pric
 {series} SELECT ? || i, ?, 'queued', 'a task', ?, 'application/json', '[]', {no}, ?, 0 FROM n
 """
 _ENTRIES = f"""
-INSERT INTO queue_entry (gig_id, sort_key, task_number)
-SELECT gig_id, (priority << {ARRIVAL_BITS}) + number, number FROM task
+INSERT INTO queue_entry (shelf, sort_key, task_number, enqueued, draw)
+SELECT gig_id, (priority << {ARRIVAL_BITS}) + number, number, 0, {{draw}} FROM task
 WHERE gig_id = ? AND id LIKE ?
 """
+_DRAW = {True: "(random() * 4611686018427387903)::bigint", False: "abs(random() / 2)"}
 
 
 def stock(gig_id: str, wanted: int) -> None:
     """Bring a gig's queue up to so many waiting tasks, and the database's statistics with it."""
 
     def write() -> None:
-        waiting = int(db.scalar("SELECT count(*) FROM queue_entry WHERE gig_id = ?", (gig_id,)))
+        waiting = int(db.scalar("SELECT count(*) FROM queue_entry WHERE shelf = ?", (gig_id,)))
         missing = wanted - waiting
         if missing <= 0:
             return
         prefix = f"TASK_{secrets.token_hex(6)}_"
         sql = _TASKS.format(series=_SERIES[db.is_postgres], no="false" if db.is_postgres else "0")
         db.rows(sql, (missing, prefix, gig_id, PAYLOAD, DEFAULT_PRIORITY))
-        db.rows(_ENTRIES, (gig_id, prefix + "%"))
+        db.rows(_ENTRIES.format(draw=_DRAW[db.is_postgres]), (gig_id, prefix + "%"))
 
     db.write(write)
     with db.reading():

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import psutil
 import psycopg
 
-from engine import tasks
-from engine.tasks import Submission
+from engine import submissions
+from engine.forms import Form
 from tests.bench import load, processes
 from tests.bench.install import PAYLOAD, Bench, database, installed
 from tests.bench.load import Request
@@ -149,12 +149,12 @@ def _ordinary(
 def _heard(bench: Bench, server: Server, callers: int, findings: Findings) -> None:
     """From the commit of a submission in another process to the first byte of one's answer."""
     times: list[float] = []
-    sent = Submission(PAYLOAD, "application/json", "a task", (), None, False, None, None)
+    sent = Form(PAYLOAD, "application/json", "a task")
     with _waiting(bench, server, callers) as opened, selectors.DefaultSelector() as selector:
         for one in opened:
             selector.register(one, selectors.EVENT_READ)
         for _ in range(TASKS):
-            tasks.submit(bench.gig.id, bench.gig.token, sent)
+            submissions.submit(bench.gig.id, bench.gig.token, sent)
             committed = time.perf_counter()
             ready = selector.select(10)
             times.append((time.perf_counter() - committed) * 1000)

@@ -11,9 +11,12 @@ import simplejson
 from structlog.testing import capture_logs
 
 from tests.contract import described
+from tests.contract.pushing import pushing
 from tests.contract.scene import LACKING
 from tests.contract.webhooks import URL
 from tests.world import ADMIN_KEY, MASTER_KEY, Answer, Gig, Person, World
+
+__all__ = ["pushing"]
 
 # Nothing that tells of our insides or opens a door, in a refusal or in a line of the log.
 INSIDES = re.compile(

@@ -40,7 +40,7 @@ class Route:
 
     @property
     def takes_payload(self) -> bool:
-        return self.endpoint == "work.submit"
+        return self.endpoint in ("inbound.submit", "bulk.send")
 
 
 def routes(app: Flask) -> list[Route]:
@@ -79,6 +79,7 @@ class Scene:
     stranger: Person
     ids: dict[str, str] = field(default_factory=dict)
     held: str = ""
+    draft: str = ""
 
     @classmethod
     def of(cls, world: World) -> Scene:
@@ -89,6 +90,7 @@ class Scene:
         made = cls(world, gig, worker, elsewhere, other, world.person("stranger"))
         world.task(gig, "proven")
         made.held = world.task(gig, "held")
+        made.draft = world.task(gig, "draft", draft="true")
         first, _ = worker.post(f"{gig.path}/queue/poll", {"count": 2})["tasks"]
         proof = worker.post(f"{gig.path}/proofs", {"task_identifier": first["id"]})["proof"]
         (delivery,) = gig.owner.get("/deliveries")["deliveries"]
@@ -115,9 +117,11 @@ class Scene:
         path = route.rule
         unknown = set(re.findall("<([^>]+)>", path)) - set(self.ids)
         assert not unknown, f"{route.name}: say in Scene.ids what {unknown} is"
+        # These take a task that is none yet.
+        own = {"task_id": self.draft} if route.endpoint.startswith("drafts.") else {}
         for name in self.ids:
-            path = path.replace(f"<{name}>", instead.get(name, self.ids[name]))
-        token = {"work.submit": self.gig.token, "public.invite_info": self.gig.invite}
+            path = path.replace(f"<{name}>", {**self.ids, **own, **instead}[name])
+        token = {"inbound.submit": self.gig.token, "public.invite_info": self.gig.invite}
         return f"{path}?token={token[route.endpoint]}" if route.endpoint in token else path
 
     def body(self, route: Route) -> dict[str, Any] | None:
@@ -130,8 +134,9 @@ class Scene:
             # An address of its own for each: what is sent to one is limited.
             "access.send_code": {"email": f"{new_token()}@example.com"},
             "access.verify_code": {"email": "new@example.com", "code": "000000"},
-            "work.hand_in": {"task_identifier": self.held},
-            "work.review": {"action": "approve"},
+            "proofs.hand_in": {"task_identifier": self.held},
+            "holding.report": {"violation": "Spam."},
+            "proofs.review": {"action": "approve"},
             "funds.deposit": {"wallet_alias_id": self.ids["wallet_id"], "amount": "1"},
             "wallets.verify": {"signature": "0x" + "0" * 130},
             "wallets.transfer": {"to_address": "0x" + "1" * 40, "amount": "1"},
@@ -139,14 +144,26 @@ class Scene:
                 "endpoint_id": self.ids["endpoint_id"],
                 "since": "2026-01-01T00:00:00Z",
             },
+            "changes.priority": {"priority": 5},
+            "changes.price": {"price": "2.50"},
+            "changes.tags": {"tags": ["new"]},
+            "changes.private_details": {"private_details": "the brief"},
+            "changes.change_availability": {"availability": "open"},
+            "changes.assign": {"assign_to": self.ids["mailbox_id"]},
+            "changes.priorities": {"updates": [{"id": self.ids["task_id"], "priority": 6}]},
+            "changes.prices": {"updates": [{"id": self.ids["task_id"], "price": "tbd"}]},
+            "changes.tags_of_many": {"updates": [{"id": self.ids["task_id"], "tags": []}]},
+            "tasks.give_alias": {"alias": "mine"},
             "dev.advance": {"seconds": 0},
             "dev.faucet": {"address": "0x" + "1" * 40},
         }.get(route.endpoint, {})
 
     def caller_of(self, route: Route) -> Person:
         """Somebody who is allowed to call it."""
-        mine = ("work.poll", "work.decline", "work.hand_in", "gigs.join", "gigs.update_mailbox")
-        mine += ("deliveries.rotate_of_mailbox",)
+        mine = ("queues.poll", "proofs.hand_in", "mailboxes.join", "mailboxes.update")
+        mine += ("holding.decline", "holding.report", "holding.heartbeat")
+        mine += ("deliveries.rotate_of_mailbox", "mailboxes.inbound", "mailboxes.leave")
+        mine += ("claim_links.claim",)
         return self.worker if route.endpoint in mine else self.owner
 
     def headers(self, route: Route, person: Person | None = None) -> dict[str, str]:

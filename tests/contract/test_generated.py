@@ -69,7 +69,8 @@ def play(scene: Scene, schema: Any, urls: Sequence[str | None], count: int) -> d
             _hurry(case, headers)
         answer = case.call(base_url=url, headers=headers)
         statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
-        told = answer.json() if "json" in answer.headers.get("content-type", [""])[0] else {}
+        kind = answer.headers.get("content-type", [""])[0]
+        told = answer.json() if "json" in kind and "ndjson" not in kind else {}
         lacking = answer.status_code == 503 and (
             told.get("reason") in LACKING or case.path.endswith("/ready")
         )

@@ -89,6 +89,21 @@ def lists(scene: Scene) -> dict[str, Listed]:
         ((number,),) = rows.insert(Task, values, tail="RETURNING number")
         rows.insert(QueueEntry, copy_of(entry, task_number=number))
 
+    def add_held() -> None:
+        held = copy_of(task, id=new_id("TASK"), status="claimed", mailbox_id=mailbox.id)
+        del held["number"]
+        rows.insert(Task, {**held, "claimed_at": 1})
+
+    def add_reserved() -> None:
+        values = copy_of(task, id=new_id("TASK"), availability="reserved")
+        del values["number"]
+        rows.insert(Task, values)
+
+    def add_draft() -> None:
+        values = copy_of(task, id=new_id("TASK"), status="draft", draft_saved_at=1)
+        del values["number"]
+        rows.insert(Task, values)
+
     def add_proof() -> None:
         rows.insert(Proof, copy_of(proof, id=new_id("PROOF"), status="rejected"))
 
@@ -105,9 +120,13 @@ def lists(scene: Scene) -> dict[str, Listed]:
 
     return {
         "gigs.mine": Listed("/gigs/mine?tag=wanted", "gigs", stranger, add_gig),
-        "gigs.my_mailboxes": Listed("/mailboxes/mine", "mailboxes", worker, add_mailbox),
-        "gigs.list_mailboxes": Listed(f"{gig.path}/mailboxes", "mailboxes", owner, add_mailbox),
-        "gigs.invites": Listed(
+        "mailboxes.mine": Listed("/mailboxes/mine", "mailboxes", worker, add_mailbox),
+        "mailboxes.available": Listed(
+            "/work/available", "mailboxes", worker, add_mailbox, "mailbox_id"
+        ),
+        "mailboxes.inbound": Listed(f"/mailboxes/{mailbox.id}/inbound", "tasks", worker, add_held),
+        "mailboxes.of_gig": Listed(f"{gig.path}/mailboxes", "mailboxes", owner, add_mailbox),
+        "invites.listed": Listed(
             f"{gig.path}/invites",
             "invites",
             owner,
@@ -127,24 +146,30 @@ def lists(scene: Scene) -> dict[str, Listed]:
         "deliveries.list_endpoints": Listed(
             "/deliveries/endpoints", "endpoints", stranger, add_endpoint
         ),
-        "work.queue": Listed(f"{gig.path}/queue", "tasks", owner, add_task),
-        "work.list_proofs": Listed(f"{gig.path}/proofs", "proofs", owner, add_proof),
+        "queues.queue": Listed(f"{gig.path}/queue", "tasks", owner, add_task),
+        "tasks.reserved": Listed(f"{gig.path}/reserved", "tasks", owner, add_reserved),
+        "drafts.list_drafts": Listed(f"{gig.path}/drafts", "drafts", owner, add_draft),
+        "proofs.list_proofs": Listed(f"{gig.path}/proofs", "proofs", owner, add_proof),
     }
 
 
 NAMES = (
     "gigs.mine",
-    "gigs.my_mailboxes",
-    "gigs.list_mailboxes",
-    "gigs.invites",
+    "mailboxes.mine",
+    "mailboxes.of_gig",
+    "mailboxes.available",
+    "mailboxes.inbound",
+    "invites.listed",
     "access.list_keys",
     "wallets.mine",
     "funds.list_rollups",
     "funds.my_rollups",
     "deliveries.list_deliveries",
     "deliveries.list_endpoints",
-    "work.queue",
-    "work.list_proofs",
+    "queues.queue",
+    "tasks.reserved",
+    "drafts.list_drafts",
+    "proofs.list_proofs",
 )
 
 

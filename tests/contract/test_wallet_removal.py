@@ -100,13 +100,13 @@ def test_a_wallet_that_something_may_come_back_to_stays(paying_world: World) -> 
     (task,) = worker.post(f"{gig.path}/queue/poll", {"count": 1})["tasks"]
     handed = {"task_identifier": task["id"], "proofs": ["done"]}
     proof = worker.post(f"{gig.path}/proofs", handed)["proof"]["id"]
-    assert _why(worker, mine["id"]) == ["owed"]
+    assert _why(worker, mine["id"]) == ["mailbox", "owed"]
     owner.patch(f"{gig.path}/proofs/{proof}", {"action": "reject", "feedback": "no"})
-    assert _kept_by_rows(mine["id"]) == set()
+    assert _kept_by_rows(mine["id"]) == {"mailbox"}
     approved_proof(world, gig, worker)
-    assert _why(worker, mine["id"]) == ["owed"]
+    assert _why(worker, mine["id"]) == ["mailbox", "owed"]
     owner.post(f"{gig.path}/rollups")
-    assert _why(worker, mine["id"]) == ["usdc"]
+    assert _why(worker, mine["id"]) == ["usdc", "mailbox"]
     assert _kept_by_rows(wallet_id) == set()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import cancellation, pot_refunds
+from engine import cancellation, commands, escrow_refunds, pot_refunds, signers
 from engine.db import db
 from engine.models.command import Command
 from engine.models.task import Task
@@ -16,16 +16,20 @@ from tests.engine.escrow_world import (
     approve,
     ended,
     escrow_gig,
+    escrows_of,
     events_of,
     fine,
     prove,
     take,
     token,
+    treasury_call,
     units,
 )
 from tests.world import Gig, World, at_once, eventually
 
 DOLLAR = 1_000_000
+# Of the contract's roles.
+REFUNDER = 1
 
 
 def cancel(gig: Gig) -> Any:
@@ -267,8 +271,9 @@ def test_deposits_of_tasks_that_nobody_holds_go_back_and_the_held_one_is_paid(
         world.send(gig, f"{number}").ok()
     held = take(gig, worker)
     answer = cancel(gig)
-    assert (answer["refunds"], answer["kept_funds"]) == ([], 0)
-    ended(gig, "open", "refunded", "refunded")
+    # Not before they are back; what is left is the held one's.
+    assert [one.status for one in escrows_of(gig)] == ["open", "refunded", "refunded"]
+    assert (answer["refunds"], str(answer["kept_funds"])) == ([], "2.75")
     assert units(gig, world) == 100 * DOLLAR - 2_750_000
     fine()
     approve(gig, prove(gig, worker, held["id"]))
@@ -297,6 +302,60 @@ def test_a_task_that_is_being_funded_when_its_gig_is_cancelled_is_given_back(
 
     eventually(over, 30)
     world.send(gig, "x", external_id="a").refused(409)
+    fine()
+
+
+@pytest.mark.rule("G-08")
+@pytest.mark.rule("Y-07")
+@pytest.mark.parametrize("signed", [0, 2])
+def test_a_cancellation_is_answered_once_deposits_on_their_way_are_back(
+    paying_world: World, signed: int
+) -> None:
+    world = paying_world
+    gig = escrow_gig(world, dollars=20, price="1")
+    headers = {"prefer": "wait=0", "content-type": "text/plain"}
+    path = f"/inbound/webhook/{gig.id}?token={gig.token}&external_id="
+    for number in range(6):
+        assert world.call("POST", f"{path}{number}", raw=b"x", headers=headers).status == 202
+
+    def on_the_way() -> bool:
+        return sum(one.chain_transaction_id is not None for one in escrows_of(gig)) >= signed
+
+    eventually(on_the_way)
+    answer = cancel(gig)
+    assert (answer["refunds"], answer["kept_funds"]) == ([], 0)
+    assert {one.status for one in escrows_of(gig)} <= {"refunded", "abandoned"}
+    assert units(gig, world) == 20 * DOLLAR
+    with db.reading():
+        tasks = Task.select().where(Task.gig_id == gig.id)
+        assert {task.status for task in tasks} == {"cancelled"}
+    # Nothing is put in afterwards.
+    eventually(lambda: not commands.has_waiting())
+    assert {one.status for one in escrows_of(gig)} <= {"refunded", "abandoned"}
+    assert units(gig, world) == 20 * DOLLAR
+    fine()
+
+
+@pytest.mark.rule("G-08")
+@pytest.mark.rule("Y-04")
+def test_a_deposit_that_the_chain_does_not_give_back_is_told_of_and_not_waited_for(
+    paying_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = paying_world
+    gig = escrow_gig(world, price="1")
+    for number in range(2):
+        world.send(gig, f"{number}").ok()
+    refunder = signers.refunder().address
+    treasury_call(world, "setRole", REFUNDER, refunder, False)
+    monkeypatch.setattr(escrow_refunds, "TRY_AGAIN_SECONDS", 0.2)
+    for _ in range(2):
+        answer = cancel(gig)
+        assert (answer["refunds"], str(answer["kept_funds"])) == ([], "2.2")
+    assert [one.status for one in escrows_of(gig)] == ["refunding"] * 2
+    treasury_call(world, "setRole", REFUNDER, refunder, True)
+    ended(gig, "refunded", "refunded")
+    assert cancel(gig)["kept_funds"] == 0
+    assert units(gig, world) == 100 * DOLLAR
     fine()
 
 

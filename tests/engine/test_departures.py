@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from engine import accounts, departures
+from engine import accounts, clock, departures, holds
 from engine.departures import Departed
 from engine.errors import Refused
+from engine.rules import times
+from tests.engine.holding import TIMEOUT, act, assign, reserve, task_of
 from tests.process import MUSTER
 from tests.world import Gig, Person, World, at_once
 
@@ -105,6 +107,72 @@ def test_no_task_stays_with_an_account_that_is_deactivated_while_it_polls(world:
     while taken := _poll(gig, other):
         back += taken
     assert set(back) == sent and len(back) == len(sent)
+
+
+@pytest.mark.rule("Z-07")
+@pytest.mark.rule("T-06")
+def test_what_waited_for_a_place_that_is_closed_waits_for_nobody_in_particular(
+    world: World,
+) -> None:
+    gig = world.gig()
+    worker, other = world.worker(gig), world.worker(gig)
+    later = times.iso_ms(clock.now() + 60 * clock.SECOND)
+    held, waiting = world.task(gig), world.task(gig)
+    not_yet, theirs = world.task(gig, not_before=later), world.task(gig)
+    for task_id in (held, waiting, not_yet):
+        reserve(gig, worker, task_id)
+    reserve(gig, other, theirs)
+    assert _poll(gig, worker, 1) == [held]
+
+    assert departures.deactivate(worker.email).tasks == 1
+
+    for task_id in (held, waiting, not_yet):
+        seen = task_of(gig, task_id)
+        assert (seen["availability"], seen["reserved_for"]) == ("reserved", None)
+    assert _poll(gig, other) == [theirs]
+    act(gig, other, waiting, "proof").ok()
+    clock.advance(60)
+    assert _poll(gig, other) == []
+
+
+@pytest.mark.rule("M-02")
+@pytest.mark.rule("A-01")
+def test_an_owner_who_closes_a_place_has_what_he_assigned_there_again(world: World) -> None:
+    gig = world.gig()
+    worker, other = world.worker(gig), world.worker(gig)
+    assigned, polled = world.task(gig), world.task(gig)
+    assign(gig, worker, assigned)
+    assert _poll(gig, worker) == [polled]
+    path = f"{gig.path}/mailboxes/{worker.mailbox['id']}"  # type: ignore[attr-defined]
+    gig.owner.patch(path, {"status": "inactive"})
+    assert task_of(gig, assigned)["mailbox_id"] == "UNASSIGNED"
+    act(gig, worker, polled, "proof").refused(403, "mailbox_inactive")
+    act(gig, worker, polled, "heartbeat").refused(403, "mailbox_inactive")
+    assert _poll(gig, other) == [polled]
+
+
+@pytest.mark.rule("Z-07")
+@pytest.mark.rule("Q-07")
+def test_a_claim_that_runs_out_while_its_place_is_closed_ends_once(world: World) -> None:
+    gig = world.gig(task_timeout=TIMEOUT)
+    workers = [world.worker(gig) for _ in range(4)]
+    other = world.worker(gig)
+    sent = [world.task(gig) for _ in range(20)]
+    for worker in workers:
+        assert len(_poll(gig, worker, 5)) == 5
+    clock.advance(TIMEOUT)
+
+    def play(number: int) -> None:
+        if number < len(workers):
+            departures.deactivate(workers[number].email)
+        else:
+            holds.expire()
+
+    at_once(len(workers) + 2, play)
+
+    ended = _events(gig, "task.released") + _events(gig, "task.expired")
+    assert sorted(event["subject"]["id"] for event in ended) == sorted(sent)
+    assert _poll(gig, other) == sent
 
 
 @pytest.mark.rule("Z-07")

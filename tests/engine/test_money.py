@@ -112,7 +112,10 @@ def test_ten_settlements_at_once_pay_each_proof_once(paying_world: World, gig: G
         approved_proof(paying_world, gig, worker)
     answers = at_once(10, lambda _: gig.owner.call("POST", f"{gig.path}/rollups"))
     assert {answer.status for answer in answers} == {200}
-    assert sum(len(answer.json["rollups"]) for answer in answers) == 4
+    told = [one for answer in answers for one in answer.json["rollups"]]
+    assert len({one["id"] for one in told}) == 4
+    # Nobody was answered while it was under way; who came later was told of the same ones.
+    assert {one["status"] for one in told} == {"paid"}
     for worker in workers:
         assert paying_world.usdc_units(worker.mailbox["wallet_address"]) == 2_500_000
     _fine()
@@ -327,7 +330,7 @@ def test_a_command_that_fails_in_us_is_tried_again_and_ends_some_time(
 
     def broken(command: Command) -> commands.Outcome:
         tries.append(command.attempts)
-        raise ZeroDivisionError
+        raise ZeroDivisionError("a secret")
 
     monkeypatch.setitem(commands._handlers, "test.broken", broken)
 
@@ -338,11 +341,45 @@ def test_a_command_that_fails_in_us_is_tried_again_and_ends_some_time(
     for _ in range(commands.MOST_FAILURES + 3):
         db.write(lambda: Command.update(run_after=0).execute())
         commands.run(command_id)
+        # Whoever asks why it takes so long reads what kind of fault it is.
+        met = commands.peek(command_id).error
+        assert met["code"] == "internal" and "ZeroDivisionError" in met["message"]
+        assert "a secret" not in met["message"]
     with db.reading():
         row = Command.get(Command.id == command_id)
     assert row.status == "failed"
     assert row.error["code"] == "internal"
     assert tries == list(range(1, commands.MOST_FAILURES + 1))
+
+
+@pytest.mark.rule("H-08")
+def test_a_command_tells_what_it_met_while_it_waits_and_forgets_it_once_it_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults: list[Exception] = [KeyError("a secret"), ChainUnavailable("http://node/a-secret")]
+
+    def step(command: Command) -> commands.Outcome:
+        if faults:
+            raise faults.pop(0)
+        return commands.Done({"all": "well"})
+
+    monkeypatch.setitem(commands._handlers, "test.faulty", step)
+    person = world.person()
+    command_id = db.write(
+        lambda: commands.record("test.faulty", {}, account_id=person.id, gig_id=None).id
+    )
+
+    def state() -> Any:
+        db.write(lambda: Command.update(run_after=0).execute())
+        commands.run(command_id)
+        return person.get(f"/commands/{command_id}")
+
+    for reason, kind in (("internal", "KeyError"), ("chain_unavailable", "ChainUnavailable")):
+        told = state()
+        assert (told["status"], told["error"]["reason"]) == ("waiting", reason)
+        assert kind in told["error"]["error"] and "secret" not in told["error"]["error"]
+    done = state()
+    assert (done["status"], done["error"], done["result"]) == ("done", None, {"all": "well"})
 
 
 @pytest.mark.rule("H-08")

@@ -50,7 +50,7 @@ def test_a_mode_of_another_package_hands_out_a_task(
     proof = worker.post(f"{gig.path}/proofs", {"task_identifier": task_id})["proof"]
     body = {"action": "reject", "rejection_tag": "incomplete"}
     answer = gig.owner.patch(f"{gig.path}/proofs/{proof['id']}", body)
-    assert (answer["status"], answer["requeued"]) == ("rejected", False)
+    assert (answer["status"], answer["requeued"]) == ("rejected", True)
 
 
 @pytest.mark.rule("G-03")

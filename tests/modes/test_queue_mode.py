@@ -13,6 +13,7 @@ from engine.plans import (
     GigFacts,
     ModeInfo,
     MoveTask,
+    PutBack,
     Reply,
     Selection,
     TaskFacts,
@@ -47,7 +48,7 @@ def test_declining_a_held_task_gives_it_back_and_an_unheld_one_is_only_skipped(
     mode: modes.Mode,
 ) -> None:
     skip = Exclude("MBX_1", "declined")
-    assert mode.declined(GIG, HELD, "MBX_1") == (skip, MoveTask("release"), Enqueue())
+    assert mode.declined(GIG, HELD, "MBX_1") == (skip, PutBack())
     assert mode.declined(GIG, TASK, "MBX_1") == (skip,)
     held_by_another = replace(HELD, mailbox_id="MBX_2")
     assert mode.declined(GIG, held_by_another, "MBX_1") == (skip,)
@@ -57,7 +58,7 @@ def test_declining_a_held_task_gives_it_back_and_an_unheld_one_is_only_skipped(
 def test_a_task_taken_from_its_holder_waits_in_its_old_place_for_everybody(
     mode: modes.Mode,
 ) -> None:
-    assert mode.released(GIG, HELD) == (MoveTask("release"), Enqueue())
+    assert mode.released(GIG, HELD) == (PutBack(),)
 
 
 @pytest.mark.rule("R-04")
@@ -65,8 +66,7 @@ def test_a_rejected_task_goes_back_to_all_but_the_one_who_did_it(mode: modes.Mod
     done = replace(HELD, status="submitted")
     assert mode.rejected(GIG, done, requeue=True) == (
         Exclude("MBX_1", "proven"),
-        MoveTask("return"),
-        Enqueue(),
+        PutBack(),
     )
     assert mode.rejected(GIG, done, requeue=False) == (MoveTask("reject"),)
 
@@ -87,8 +87,12 @@ def test_the_defaults_answer_what_a_mode_leaves_out() -> None:
     assert mode.select(GIG) == Selection(shelf="none")
     assert mode.distribute(GIG, TASK) == (Reply({"status": "waiting"}),)
     assert mode.declined(GIG, TASK, "MBX_1") == (Exclude("MBX_1", "declined"),)
-    assert mode.released(GIG, HELD) == (MoveTask("release"),)
-    assert mode.rejected(GIG, HELD, requeue=True) == (MoveTask("reject"),)
+    assert mode.released(GIG, HELD) == (PutBack(),)
+    assert mode.rejected(GIG, HELD, requeue=True) == (
+        Exclude("MBX_1", "proven"),
+        PutBack(),
+    )
+    assert mode.rejected(GIG, HELD, requeue=False) == (MoveTask("reject"),)
 
 
 def test_a_mode_without_a_description_is_refused_with_a_sentence() -> None:

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from engine import idempotency
+from engine.chain.keys import new_key
+from engine.chain.local import LocalChain
 from engine.db import db
 from engine.models.access import OneTimePassword, StoredAnswer
 from engine.models.account import Account
+from engine.models.command import Command
 from engine.models.gig import Gig as GigRow
 from engine.models.wallet import Wallet
-from tests.world import ADMIN_KEY, Answer, Person, World, approved_proof
+from tests.world import ADMIN_KEY, Answer, Person, World, approved_proof, eventually
 
 DAY = 86_400
 # What belongs to this very exchange and not to the answer.
@@ -232,6 +236,47 @@ def test_a_lesser_key_of_the_account_is_not_shown_what_another_was_answered(worl
     lesser = owner.post("/auth/keys", {"label": "lesser", "scopes": ["tasks:read"]})["key"]
     headers = {"idempotency-key": "k", "x-api-key": lesser}
     world.call("POST", "/auth/keys", {"label": "full"}, headers=headers).refused(403)
+
+
+@pytest.mark.rule("H-07")
+def test_a_key_stays_while_its_command_runs_and_for_a_day_after_that(
+    backend: tuple[str, str], chain: LocalChain
+) -> None:
+    """However late it is: a key that is forgotten would send the money twice."""
+    world = World(*backend, chain=chain)
+    person, to = world.person(), new_key()[1]
+    path = f"/wallets/{world.funded_wallet(person, 10)}/transfer"
+
+    def ask() -> Answer:
+        headers = {"idempotency-key": "k", "prefer": "wait=0"}
+        return person.call("POST", path, {"to_address": to, "amount": "2"}, headers=headers)
+
+    def days_later(days: float) -> None:
+        world.call("POST", "/dev/clock/advance", {"seconds": int(days * DAY)}).ok()
+        idempotency.forget_old()
+
+    def transfers() -> int:
+        with db.reading():
+            return int(Command.select().where(Command.kind == "wallet.transfer").count())
+
+    try:
+        # Nobody works yet, so it waits.
+        assert ask().status == 202
+        for _ in range(3):
+            days_later(1.5)
+            ask().refused(409, "in_progress")
+        assert transfers() == 1
+        world.start()
+        paid = eventually(lambda: (answer := ask()).status == 200 and answer)
+        days_later(0.9)
+        assert ask().ok() == paid.json and world.usdc_units(to) == 2_000_000
+        assert transfers() == 1
+        days_later(0.2)
+        assert ask().status == 202
+        eventually(lambda: world.usdc_units(to) == 4_000_000)
+        assert transfers() == 2
+    finally:
+        world.stop()
 
 
 @pytest.mark.rule("H-07")

@@ -33,7 +33,10 @@ def deposit(body: dict[str, Any], gig_id: str) -> Any:
 @routes.response(200, schemas.Settled)
 @routes.alt_response(202, schema=Accepted)
 def settle(_: dict[str, Any], gig_id: str) -> Any:
-    """Pay what is approved, from the gig's pot; 200 once it is final (Y-02)."""
+    """Pay what is approved, from the gig's pot; 200 once it is final (Y-02).
+
+    The answer has the payouts that were made now, and those that were under way already.
+    """
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed() or outcome.recorded(settlement.request(auth.caller(), gig_id))
     waiting_still = outcome.under_way(command_id, seconds)

@@ -1,4 +1,4 @@
-"""Gigs, invites, mailboxes."""
+"""Gigs: opening, reading, changing and closing them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from typing import Any
 
 from flask import Response, request
 
-from engine import cancellation, commands, gigs, mailboxes, pot_refunds, webhook_secrets
+from engine import (
+    cancellation,
+    commands,
+    gig_changes,
+    gigs,
+    pot_refunds,
+    webhook_secrets,
+)
 from engine.errors import Refused
 from web import auth, etags, outcome, paging, stream, views, waiting
 from web.blueprint import Routes
-from web.paging import PageQuery
 from web.schemas import gigs as schemas
 from web.schemas.accounts import Accepted, Events
 from web.schemas.money import Nothing
 
-routes = Routes("gigs", "Gigs, the invites into them, and the workers' places in them.")
+routes = Routes("gigs", "Gigs.")
 
 
 @routes.route("/gigs", methods=["POST"])
@@ -23,7 +29,7 @@ routes = Routes("gigs", "Gigs, the invites into them, and the workers' places in
 @routes.response(201, schemas.GigCreated)
 def create(body: dict[str, Any]) -> dict[str, Any]:
     """Open a gig (G-01)."""
-    gig, invite = gigs.create(auth.caller(), body)
+    gig, invite = gig_changes.create(auth.caller(), body)
     view = views.gig_view(gig, owner=True)
     if invite is not None:
         view["invite_url"] = views.invite_view(invite)["invite_url"]
@@ -72,8 +78,21 @@ def update(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], dict[str,
     With `If-Match` only if nobody has changed it since; without it in any case.
     """
     with etags.if_match() as revisions:
-        gig = gigs.update(auth.caller(), gig_id, body, revisions)
+        gig = gig_changes.update(auth.caller(), gig_id, body, revisions)
     return {"gig": views.gig_view(gig, owner=True)}, etags.headers(gig.revision)
+
+
+@routes.route("/gigs/<gig_id>", methods=["DELETE"], etag=True)
+@routes.response(200, schemas.GigClosed)
+def close(gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Close a gig: no new tasks, no new claims, and work in hand goes on (G-08).
+
+    Again it changes nothing; `PATCH {"status": "active"}` opens it again. Nothing is deleted.
+    """
+    with etags.if_match() as revisions:
+        gig = gig_changes.close(auth.caller(), gig_id, revisions)
+    view = views.gig_view(gig, owner=True)
+    return {"success": True, "gig": view}, etags.headers(gig.revision)
 
 
 @routes.route("/gigs/<gig_id>/cancel", methods=["POST"])
@@ -83,8 +102,9 @@ def update(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], dict[str,
 def cancel(_: dict[str, Any], gig_id: str) -> Any:
     """Cancel a gig for good and give back what its pot does not owe (G-08).
 
-    Called again it gives back what has become free since. 200 once the refunds are final; one that
-    the token refuses is `failed`, stays owed, and is tried again by the next call.
+    So do the deposits of tasks that nobody holds, each to whoever made it. Called again it gives
+    back what has become free since. 200 once all of that is final; a refund that the token refuses
+    is `failed`, stays owed, and is tried again by the next call.
     """
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed()
@@ -111,93 +131,7 @@ def cancel(_: dict[str, Any], gig_id: str) -> Any:
 @routes.response(200, schemas.GigAnswer)
 def rotate_token(gig_id: str) -> dict[str, Any]:
     """A new token in the webhook's URL; the old one fails at once (G-04)."""
-    return {"gig": views.gig_view(gigs.rotate_token(auth.caller(), gig_id), owner=True)}
-
-
-@routes.route("/gigs/<gig_id>/invites", methods=["POST"])
-@routes.arguments(schemas.InviteCreate)
-@routes.response(201, schemas.InviteAnswer)
-def invite(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
-    """A new invite: for one, for N, or without limit (G-05)."""
-    made = gigs.add_invite(auth.caller(), gig_id, body["max_uses"], body["email"], body["label"])
-    return {"invite": views.invite_view(made)}
-
-
-@routes.route("/gigs/<gig_id>/invites")
-@routes.arguments(PageQuery, location="query")
-@routes.response(200, schemas.InviteList)
-def invites(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
-    """The gig's invites that are not revoked, oldest first."""
-    found, cursor = paging.page(
-        f"invites:{gig_id}",
-        query,
-        lambda limit, after: gigs.invites(auth.caller(), gig_id, limit, after),
-        lambda one: (one.created_at, one.token),
-    )
-    return {"invites": [views.invite_view(one) for one in found], "next_cursor": cursor}
-
-
-@routes.route("/gigs/<gig_id>/invites/<token>", methods=["DELETE"])
-@routes.response(200, schemas.Success)
-def revoke_invite(gig_id: str, token: str) -> dict[str, Any]:
-    """Revoke an invite. Who has joined with it stays."""
-    gigs.revoke_invite(auth.caller(), gig_id, token)
-    return {"success": True}
-
-
-@routes.route("/gigs/<gig_id>/mailboxes", methods=["POST"])
-@routes.arguments(schemas.Join)
-@routes.response(201, schemas.Joined)
-@routes.alt_response(200, schema=schemas.Joined)
-def join(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], int]:
-    """Join a gig; again gives the same mailbox (M-01)."""
-    mailbox, made = mailboxes.join(auth.caller(), gig_id, body)
-    answer: dict[str, Any] = {"mailbox": views.mailbox_view(mailbox, worker=True)}
-    if made:
-        answer["webhook_secret"] = webhook_secrets.of(mailbox)
-    return answer, 201 if made else 200
-
-
-@routes.route("/gigs/<gig_id>/mailboxes")
-@routes.arguments(PageQuery, location="query")
-@routes.response(200, schemas.MailboxList)
-def list_mailboxes(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
-    """The gig's workers for its owner, in the order in which they joined."""
-    found, cursor = paging.page(
-        f"mailboxes:{gig_id}",
-        query,
-        lambda limit, after: mailboxes.of_gig(auth.caller(), gig_id, limit, after),
-        lambda one: (one.joined_at, one.id),
-    )
-    shown = [views.mailbox_view(one, worker=False) for one in found]
-    return {"mailboxes": shown, "next_cursor": cursor}
-
-
-@routes.route("/gigs/<gig_id>/mailboxes/<mailbox_id>", methods=["PATCH"])
-@routes.arguments(schemas.MailboxPatch)
-@routes.response(200, schemas.MailboxAnswer)
-def update_mailbox(body: dict[str, Any], gig_id: str, mailbox_id: str) -> dict[str, Any]:
-    """Owner and worker each change their own fields (M-02)."""
-    caller = auth.caller()
-    mailbox = mailboxes.update(caller, gig_id, mailbox_id, body)
-    own = mailbox.account_id == caller.account_id
-    return {"mailbox": views.mailbox_view(mailbox, worker=own)}
-
-
-@routes.route("/mailboxes/mine")
-@routes.arguments(PageQuery, location="query")
-@routes.response(200, schemas.MailboxList)
-def my_mailboxes(query: dict[str, Any]) -> dict[str, Any]:
-    """The caller's places in every gig, in the order in which he joined."""
-    caller = auth.caller()
-    found, cursor = paging.page(
-        f"mailboxes:{caller.account_id}",
-        query,
-        lambda limit, after: mailboxes.mine(caller, limit, after),
-        lambda one: (one.joined_at, one.id),
-    )
-    shown = [views.mailbox_view(one, worker=True) for one in found]
-    return {"mailboxes": shown, "next_cursor": cursor}
+    return {"gig": views.gig_view(gig_changes.rotate_token(auth.caller(), gig_id), owner=True)}
 
 
 @routes.route("/gigs/<gig_id>/events")

@@ -62,7 +62,10 @@ class CommandState(Schema):
     error = Raw(
         required=True,
         allow_none=True,
-        metadata={"type": "object", "description": "The refusal, as of any route."},
+        metadata={
+            "type": "object",
+            "description": "The refusal, as of any route. While it waits, what its last step met.",
+        },
     )
     created_at = Time(required=True)
     finished_at = Time(required=True, allow_none=True)

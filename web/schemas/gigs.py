@@ -3,11 +3,16 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from engine.gigs import MANUAL_REVIEW
+from engine.plans import ORDERS
+from engine.rules.queue_order import MAX_AGING_SECONDS
 from web.fields import Flag, Money, Raw, Time, Whole, WholeText, one_of, tags, text, web_url
 from web.paging import Page, PageQuery
 from web.strict_json import MAX_INTEGER
 
 MAX_SECONDS = 10 * 365 * 86_400
+MAX_RATE_MINUTES = 525_600
+# More than anybody has workers or tasks.
+MAX_COUNT = 10**9
 
 
 class GigFields(Schema):
@@ -20,6 +25,8 @@ class GigFields(Schema):
     owner_wallet = fields.String(allow_none=True)
     join_policy = one_of("invite", "open")
     requires_approval = Flag()
+    # Before the field that takes the name.
+    default_task_tags = tags()
     tags = tags()
     review_timeout = Whole(MANUAL_REVIEW, MAX_SECONDS, attribute="review_timeout_seconds")
     min_payout = Money(attribute="min_payout_units")
@@ -36,6 +43,57 @@ class GigFields(Schema):
         allow_none=True,
         metadata={"description": "The most that all tasks of a day in UTC may cost together."},
     )
+    task_timeout = Whole(
+        1,
+        MAX_SECONDS,
+        attribute="task_timeout_seconds",
+        allow_none=True,
+        metadata={
+            "description": "Seconds for which a claim is held without a heartbeat; null: until it "
+            "is given back."
+        },
+    )
+    max_hold_seconds = Whole(
+        1,
+        MAX_SECONDS,
+        allow_none=True,
+        metadata={
+            "description": "How long heartbeats may keep a claim, from its beginning; at least "
+            "`task_timeout`. Null: ten times that."
+        },
+    )
+    queue_order = one_of(*ORDERS)
+    queue_aging_seconds = Whole(
+        1,
+        MAX_AGING_SECONDS,
+        allow_none=True,
+        metadata={
+            "description": "A waiting task gains one step of priority in so many seconds (Q-08); "
+            "with the orders fifo and priority."
+        },
+    )
+    max_claims_per_task = Whole(
+        1,
+        MAX_COUNT,
+        allow_none=True,
+        metadata={"description": "Workers who get a copy of each task; null: all of them."},
+    )
+    default_rate_limit_count = Whole(
+        1,
+        MAX_COUNT,
+        allow_none=True,
+        metadata={
+            "description": "A worker takes at most so many tasks in so many minutes (M-05); both "
+            "or neither. A mailbox may have limits of its own."
+        },
+    )
+    default_rate_limit_minutes = Whole(1, MAX_RATE_MINUTES, allow_none=True)
+    default_max_open_tasks = Whole(
+        1,
+        MAX_COUNT,
+        allow_none=True,
+        metadata={"description": "A worker holds at most so many tasks without a proof."},
+    )
     location = text(200)
     icon_url = text(2048)
     proof_webhook_url = web_url(allow_none=True)
@@ -45,7 +103,6 @@ class GigFields(Schema):
 class GigCreate(GigFields):
     title = text(200, 1, required=True)
     distribution = text(100, 1)
-    queue_order = text(100, 1)
 
 
 class GigPatch(GigFields):
@@ -56,7 +113,6 @@ class GigView(GigFields):
     id = fields.String(required=True)
     status = fields.String(required=True)
     distribution = fields.String(required=True)
-    queue_order = fields.String(required=True)
     available_funds = Money(attribute="available_units", required=True)
     reserved_funds = Money(attribute="reserved_units", required=True)
     is_owner = fields.Boolean(required=True)
@@ -72,6 +128,10 @@ class GigCreated(Schema):
 
 class GigAnswer(Schema):
     gig = fields.Nested(GigView, required=True)
+
+
+class GigClosed(GigAnswer):
+    success = fields.Boolean(required=True)
 
 
 class PotRefundView(Schema):
@@ -90,7 +150,8 @@ class GigCancelled(Schema):
         metadata={
             "type": "number",
             "format": "decimal",
-            "description": "What stays in the pot for what is owed, or may still be.",
+            "description": "What stays in the pot, and in deposits of its tasks, for what is owed "
+            "or may still be, and what the chain does not give back yet.",
         },
     )
 
@@ -129,57 +190,6 @@ class InviteList(Page):
 
 class Success(Schema):
     success = fields.Boolean(required=True)
-
-
-class Join(Schema):
-    name = text(200, 1)
-    email = text(255, 3)
-    invite = text(100, 1)
-    wallet_address = fields.String()
-    webhook = web_url(allow_none=True)
-    events_webhook_url = web_url(allow_none=True)
-    notes = text(5_000)
-    tags = tags()
-
-
-class MailboxPatch(Schema):
-    status = one_of("active", "inactive")
-    name = text(200, 1)
-    notes = text(5_000)
-    tags = tags()
-    wallet_address = fields.String()
-    webhook = web_url(allow_none=True)
-    events_webhook_url = web_url(allow_none=True)
-
-
-class MailboxView(Schema):
-    """One mailbox. What only the worker or only the owner may read is left out for the other."""
-
-    id = fields.String(required=True)
-    gig_id = fields.String(required=True)
-    gig_title = fields.String()
-    status = fields.String(required=True)
-    name = fields.String(required=True)
-    email = fields.String(required=True)
-    wallet_address = fields.String(required=True)
-    notes = fields.String(required=True)
-    tags = fields.List(fields.String())
-    webhook = fields.String(allow_none=True)
-    events_webhook_url = fields.String(allow_none=True)
-    joined_at = Time(required=True)
-
-
-class Joined(Schema):
-    mailbox = fields.Nested(MailboxView, required=True)
-    webhook_secret = fields.String(metadata={"description": "Shown to a new mailbox once."})
-
-
-class MailboxAnswer(Schema):
-    mailbox = fields.Nested(MailboxView, required=True)
-
-
-class MailboxList(Page):
-    mailboxes = fields.List(fields.Nested(MailboxView), required=True)
 
 
 class EventsQuery(Schema):

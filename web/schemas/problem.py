@@ -5,6 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from web.fields import Raw
+from web.schemas.limits import OpenTasks, RateLimit
 
 
 class Problem(Schema):
@@ -27,7 +28,9 @@ class Problem(Schema):
     etag = fields.String(metadata={"description": "The tag as it stands, for `If-Match`."})
     status_now = fields.String(metadata={"description": "The state that stands in the way."})
     message_id = fields.String(metadata={"description": "The task that it is about."})
+    draft_kept = fields.Boolean(metadata={"description": "It is still a draft, as it was."})
     max_bytes = fields.Integer()
+    max_rows = fields.Integer()
     max_chars = fields.Integer()
     received_chars = fields.Integer()
     available_funds = Raw(metadata={"type": "number", "format": "decimal"})
@@ -37,3 +40,5 @@ class Problem(Schema):
         fields.String(), metadata={"description": "What the wallet is still needed for."}
     )
     rollup_id = fields.String()
+    rate_limit = fields.Nested(RateLimit)
+    open_tasks = fields.Nested(OpenTasks)

@@ -115,6 +115,12 @@ abstract contract Shorthands {
         items[0] = Pots.Payout(payoutId, GIG, to, gross);
     }
 
+    /// @dev The most that fits into a deposit with its fee, which is rounded down: so it can be one
+    ///      above the deposit without its fee. Of the amounts, the last 10,000 up to it can be settled.
+    function mostOf(uint256 held, uint256 bps) internal pure returns (uint256) {
+        return ((held + 1) * 10_000 - 1) / (10_000 + bps);
+    }
+
     function stateOf(bytes32 depositId) internal view returns (DepositTypes.State state) {
         (,,, state,,,,,) = treasury.deposits(depositId);
     }

@@ -121,6 +121,41 @@ contract DepositsTest is Base {
         checkBooks();
     }
 
+    /// @dev Rounding down the deposit without its fee can be one unit below the most that fits.
+    function test_the_most_that_fits_can_be_one_more_than_the_deposit_without_its_fee() public {
+        vm.prank(OWNER);
+        treasury.setFeeBps(1223);
+        bytes32 depositId = opened(40_001);
+        uint256 without = uint256(40_001 * 10_000) / 11_223;
+        same(mostOf(40_001, 1223), without + 1, "most");
+        bytes32 id = "ROLLUP_1";
+        vm.expectRevert(
+            abi.encodeWithSelector(DepositTypes.SettleResidue.selector, 0, id, depositId, 11_223, 11_223)
+        );
+        vm.prank(SETTLER);
+        treasury.settle(settlement(id, depositId, BOB, without - 9999));
+        vm.prank(SETTLER);
+        treasury.settle(settlement(id, depositId, BOB, without + 1));
+        same(treasury.residueDue(), 0, "residue");
+    }
+
+    function test_fuzz_any_of_the_10000_amounts_up_to_the_most_that_fits_is_settled_and_no_other(
+        uint96 units,
+        uint16 rate,
+        uint16 less
+    ) public {
+        uint256 bps = rate % 5001;
+        vm.prank(OWNER);
+        treasury.setFeeBps(bps);
+        uint256 held = uint256(units) % 1e15 + 40_000;
+        uint256 most = mostOf(held, bps);
+        settles(held, most, true);
+        settles(held, most - 9999, true);
+        settles(held, most - less % 10_000, true);
+        settles(held, most + 1, false);
+        settles(held, most - 10_000, false);
+    }
+
     /// @dev Whole cents out of any deposit, as the engine reckons them.
     function test_fuzz_any_deposit_of_a_cent_and_its_fee_can_be_settled(uint96 units, uint16 rate)
         public
@@ -223,6 +258,16 @@ contract DepositsTest is Base {
         vm.expectRevert(abi.encodeWithSelector(DepositTypes.NothingToClaim.selector, who));
         vm.prank(who);
         treasury.claim();
+    }
+
+    function settles(uint256 held, uint256 gross, bool fits) private {
+        bytes32 depositId = opened(held);
+        vm.prank(SETTLER);
+        try treasury.settle(settlement(depositId, depositId, BOB, gross)) {
+            require(fits, string.concat(decimal(gross), " of ", decimal(held), " were settled"));
+        } catch {
+            require(!fits, string.concat(decimal(gross), " of ", decimal(held), " were refused"));
+        }
     }
 
     function missing(TreasuryBase.Role role, address who) private pure returns (bytes memory) {

@@ -126,12 +126,12 @@ contract Handler is Shorthands {
         done["depositSigned"]++;
     }
 
+    /// @dev The payee of every other one is named by the settler.
     function settle(uint256 which, uint256 to, uint256 less) external {
-        bytes32 depositId = anyOpen(which, to);
+        bytes32 depositId = done["settle"] % 2 == 0 ? anyOpen(which, to) : anyUnnamed(which, to);
         DepositTypes.Terms memory terms = named[placeOf[depositId]].terms;
         address worker = terms.payee == address(0) ? workers[to % 4] : terms.payee;
-        uint256 gross = (terms.amount * 10_000) / (10_000 + terms.feeBps);
-        gross -= less % 10_000;
+        uint256 gross = mostOf(terms.amount, terms.feeBps) - less % 10_000;
         unpaused();
         bytes32 payoutId = nextId();
         vm.prank(SETTLER);
@@ -165,7 +165,7 @@ contract Handler is Shorthands {
             vm.prank(asker);
             treasury.requestReclaim(depositId);
             done["requestReclaim"]++;
-            if (waited % 3 != 0) return;
+            if (done["requestReclaim"] % 3 != 0) return;
             reclaimAt = uint40(block.timestamp + 30 days);
         }
         if (block.timestamp < reclaimAt) vm.warp(reclaimAt);
@@ -184,7 +184,7 @@ contract Handler is Shorthands {
         treasury.refund(depositId);
         gaveBack(depositId);
         done["refund, refused"]++;
-        if (which % 2 == 0) return;
+        if (done["refund, refused"] % 2 != 0) return;
         allowed(depositor);
         vm.prank(depositor);
         treasury.claim();
@@ -248,19 +248,10 @@ contract Handler is Shorthands {
             treasury.payFromPots(payout(old, workers[0], 1));
             done["spent"]++;
         } else if (kind == 1) {
-            vm.expectRevert(
-                abi.encodeWithSelector(
-                    DepositTypes.SettleShort.selector,
-                    0,
-                    bytes32("R"),
-                    depositId,
-                    terms.amount + 1,
-                    terms.amount
-                )
-            );
-            address to = terms.payee == address(0) ? workers[0] : terms.payee;
-            vm.prank(SETTLER);
-            treasury.settle(settlement("R", depositId, to, terms.amount + 1));
+            uint256 most = mostOf(terms.amount, terms.feeBps);
+            tooMuch(depositId, terms, terms.amount + 1, terms.amount + 1);
+            tooMuch(depositId, terms, most + 1, withFee(most + 1, terms.feeBps));
+            tooLittle(depositId, terms, most - 10_000);
             done["short"]++;
         } else if (kind == 2 && terms.payee != address(0)) {
             vm.expectRevert(
@@ -351,6 +342,16 @@ contract Handler is Shorthands {
         return openIds[which % openIds.length];
     }
 
+    function anyUnnamed(uint256 which, uint256 who) private returns (bytes32 depositId) {
+        uint256 count = openIds.length;
+        for (uint256 n; n < count; ++n) {
+            depositId = openIds[(which % count + n) % count];
+            if (named[placeOf[depositId]].terms.payee == address(0)) return depositId;
+        }
+        depositFor(who, 0, which);
+        return openIds[count];
+    }
+
     function close(bytes32 depositId) private {
         named[placeOf[depositId]].over = true;
         for (uint256 n; n < openIds.length; ++n) {
@@ -367,6 +368,34 @@ contract Handler is Shorthands {
         if (usdc.isBlacklisted(terms.depositor)) kept[terms.depositor] += terms.amount;
         else wallet[terms.depositor] += terms.amount;
         close(depositId);
+    }
+
+    function tooMuch(
+        bytes32 depositId,
+        DepositTypes.Terms memory terms,
+        uint256 gross,
+        uint256 needed
+    ) private {
+        bytes4 short = DepositTypes.SettleShort.selector;
+        vm.expectRevert(
+            abi.encodeWithSelector(short, 0, bytes32("R"), depositId, needed, terms.amount)
+        );
+        settleWrongly(depositId, terms, gross);
+    }
+
+    function tooLittle(bytes32 depositId, DepositTypes.Terms memory terms, uint256 gross) private {
+        uint256 left = terms.amount - withFee(gross, terms.feeBps);
+        bytes4 over = DepositTypes.SettleResidue.selector;
+        vm.expectRevert(
+            abi.encodeWithSelector(over, 0, bytes32("R"), depositId, left, 10_000 + terms.feeBps)
+        );
+        settleWrongly(depositId, terms, gross);
+    }
+
+    function settleWrongly(bytes32 depositId, DepositTypes.Terms memory terms, uint256 gross) private {
+        address to = terms.payee == address(0) ? workers[0] : terms.payee;
+        vm.prank(SETTLER);
+        treasury.settle(settlement("R", depositId, to, gross));
     }
 
     function unpaused() private {
@@ -390,6 +419,10 @@ contract Handler is Shorthands {
         require(!spent[id], "an id was spent twice");
         spent[id] = true;
         spentIds.push(id);
+    }
+
+    function withFee(uint256 gross, uint256 bps) private pure returns (uint256) {
+        return gross + (gross * bps) / 10_000;
     }
 
     function least(uint256 a, uint256 b) private pure returns (uint256) {

@@ -1,0 +1,72 @@
+"""Passing on a task (D-01)."""
+
+from __future__ import annotations
+
+from engine import arrivals, cancellation, events, gigs, holding, in_hand, mailboxes, tasks
+from engine.apply import apply
+from engine.db import db
+from engine.errors import Refused, not_found
+from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
+from engine.models.task import Task
+from engine.modes import ask
+from engine.operations import Caller, permit
+
+# What a worker who has nothing to do with it is not told of.
+HIDDEN = ("draft", "unfunded", "unassigned", "cancelled")
+
+
+def decline(caller: Caller, gig_id: str, task_id: str, mailbox_id: str | None = None) -> bool:
+    """Pass on a task, for this worker only; again and again without further effect (D-01).
+
+    Answers whether it went back to its owner, who had assigned it. 410 `claim_lost` when the time
+    ran out or the owner took it back before.
+    """
+
+    def write() -> bool:
+        gig = cancellation.hold(gig_id)
+        permit("queue.decline", caller, gig)
+        mailbox = in_hand.mailbox_of(caller, gig, task_id, mailbox_id)
+        mailboxes.hold(mailbox)
+        task = tasks.locked(gig, task_id)
+        if pass_on(gig, mailbox, task):
+            events.append(
+                "task.declined",
+                events.Subject("task", task.id),
+                actor=caller.account_id,
+                gig_id=gig.id,
+                mailbox_id=mailbox.id,
+                data={"mailbox_id": mailbox.id},
+            )
+        return bool(task.status == "unassigned")
+
+    return db.write(write)
+
+
+def pass_on(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
+    """Take a locked task out of a worker's sight, and out of his hands if he has it.
+
+    False when he has passed on it before. Only inside `db.write`; the mailbox is held.
+    """
+    kept_for_him = in_hand.is_kept_for(mailbox, task)
+    if not kept_for_him and not in_hand.holds(mailbox, task):
+        reason = in_hand.require_not_lost(mailbox, task)
+        if task.mailbox_id == mailbox.id and task.status in in_hand.HANDED_IN:
+            raise Refused(
+                "already_proven",
+                "You have handed in a proof of this task; it is with its owner.",
+            )
+        if reason is not None:
+            return False
+        if task.status in HIDDEN or _is_copy_of_another(mailbox, task):
+            raise not_found("task")
+    plan = ask(gig.distribution).declined(gigs.facts(gig), arrivals.facts(task), mailbox.id)
+    apply(plan, gig, task)
+    if kept_for_him:
+        holding.unaddress(gig, task)
+    cancellation.catch(gig, task, mailbox.account_id)
+    return True
+
+
+def _is_copy_of_another(mailbox: Mailbox, task: Task) -> bool:
+    return task.template_number is not None and task.mailbox_id != mailbox.id

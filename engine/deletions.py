@@ -1,0 +1,43 @@
+"""Deleting one task, which nobody has in hand and nobody has proven (A-02)."""
+
+from __future__ import annotations
+
+from engine import gigs, task_escrow, tasks
+from engine.db import db
+from engine.errors import Refused, not_found
+from engine.models.gig import Gig
+from engine.models.task import Task
+from engine.operations import Caller, permit
+
+_GONE = ("cancelled", "discarded")
+
+
+def delete(caller: Caller, gig_id: str, task_id: str) -> None:
+    """Delete a task; its deposit goes back. 404 the second time, 409 for one that is in hand."""
+
+    def write() -> None:
+        gig = gigs.get(gig_id)
+        permit("task.delete", caller, gig)
+        if gig.task_escrow:
+            # A deposit that goes back needs it, and it comes before the task.
+            db.lock(Gig.select(Gig.id).where(Gig.id == gig.id))
+        task = tasks.locked(gig, task_id)
+        _require_idle(task)
+        task_escrow.close([task], caller.account_id)
+
+    db.write(write)
+
+
+def _require_idle(task: Task) -> None:
+    if task.status in _GONE:
+        raise not_found("task")
+    if task.status == "claimed":
+        raise Refused(
+            "already_claimed",
+            "A worker holds this task. Take it from him with /recycle first, then delete it.",
+        )
+    if task.status in ("submitted", "approved", "rejected"):
+        raise Refused(
+            "already_proven",
+            "A proof of this task was handed in, so it stays. Review the proof instead.",
+        )

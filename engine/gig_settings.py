@@ -1,0 +1,136 @@
+"""What an owner may say of his gig, what it is without his word, and what goes together (G-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine import wallets
+from engine.errors import Refused, invalid
+from engine.models.gig import Gig
+from engine.modes import ask
+
+DEFAULT_REVIEW_TIMEOUT_SECONDS = 172_800
+# Orders in which a task that waits longer comes ever sooner (Q-08).
+AGEING_ORDERS = ("fifo", "priority")
+
+# Settings that belong to those modes alone that declare them, and what they are elsewhere.
+OF_SOME_MODES: dict[str, Any] = {
+    "queue_order": "fifo",
+    "queue_aging_seconds": None,
+    "max_claims_per_task": None,
+    "task_escrow": False,
+}
+# What a gig is made with where its owner and its mode say nothing.
+DEFAULTS: dict[str, Any] = {
+    "terms": "",
+    "notes": "",
+    "price_units": 0,
+    "join_policy": "invite",
+    "requires_approval": False,
+    "tags": [],
+    "review_timeout_seconds": DEFAULT_REVIEW_TIMEOUT_SECONDS,
+    "min_payout_units": 0,
+    "location": "",
+    "icon_url": "",
+    "owner_wallet": None,
+    "proof_webhook_url": None,
+    "join_webhook_url": None,
+    "webhook_max_price_units": None,
+    "webhook_daily_spend_units": None,
+    "distribution": "queue",
+    "task_timeout_seconds": None,
+    "max_hold_seconds": None,
+    "default_task_tags": [],
+    "default_rate_limit_count": None,
+    "default_rate_limit_minutes": None,
+    "default_max_open_tasks": None,
+    **OF_SOME_MODES,
+}
+_RATE = ("default_rate_limit_count", "default_rate_limit_minutes")
+_HOLD = ("task_timeout_seconds", "max_hold_seconds")
+_AGEING = ("queue_order", "queue_aging_seconds")
+
+
+def complete(values: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings of a new gig: what was given, over its mode's defaults, over everybody's.
+
+    400 for an unknown mode, for what its mode does not take, and for what does not go together.
+    """
+    distribution = values.get("distribution", DEFAULTS["distribution"])
+    shapes = ask(distribution).info.settings
+    of_mode = {
+        field: shapes[field]["default"]
+        for field in OF_SOME_MODES
+        if "default" in shapes.get(field, {})
+    }
+    full = {**DEFAULTS, **of_mode, **values}
+    _check(full, full)
+    return full
+
+
+def check_change(gig: Gig, changes: Mapping[str, Any]) -> None:
+    """The same for a change, on the gig as it will be; `gig` is the row as it stands, locked."""
+    after = {field: getattr(gig, field) for field in DEFAULTS}
+    _check({**after, **changes}, changes)
+
+
+def clean(values: dict[str, Any]) -> None:
+    """Bring what was given into the form in which it is kept."""
+    if values.get("owner_wallet") is not None:
+        values["owner_wallet"] = wallets.clean_address("owner_wallet", values["owner_wallet"])
+
+
+def _check(full: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Only what a given field has to do with is looked at: the rest stands as it is."""
+    _check_mode(full, given)
+    if given.keys() & set(_AGEING):
+        _check_ageing(full)
+    if given.keys() & set(_HOLD):
+        _check_hold(full)
+    if given.keys() & set(_RATE):
+        require_both(full, *_RATE)
+
+
+def _check_mode(full: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """The gig's mode must take what was given for it (G-03)."""
+    distribution = full["distribution"]
+    shapes = ask(distribution).info.settings
+    for field in OF_SOME_MODES.keys() & given.keys():
+        value, shape = full[field], shapes.get(field)
+        if shape is None:
+            if value != OF_SOME_MODES[field]:
+                raise invalid(field, f"a {distribution} gig has no such setting; leave it out")
+            continue
+        if "enum" in shape and value not in shape["enum"]:
+            raise invalid(field, f"one of {', '.join(map(str, shape['enum']))}")
+        least, most = shape.get("minimum"), shape.get("maximum")
+        if value is not None and least is not None and value < least:
+            raise invalid(field, f"at least {least} in a {distribution} gig")
+        if value is not None and most is not None and value > most:
+            raise invalid(field, f"at most {most} in a {distribution} gig")
+
+
+def _check_ageing(full: Mapping[str, Any]) -> None:
+    if full["queue_aging_seconds"] is not None and full["queue_order"] not in AGEING_ORDERS:
+        orders = " or ".join(AGEING_ORDERS)
+        raise invalid(
+            "queue_aging_seconds", f"goes with queue_order {orders} only; set it to null otherwise"
+        )
+
+
+def _check_hold(full: Mapping[str, Any]) -> None:
+    timeout, most = full["task_timeout_seconds"], full["max_hold_seconds"]
+    if most is None:
+        return
+    if timeout is None:
+        raise invalid("max_hold_seconds", "goes with task_timeout only; set it to null without one")
+    if most < timeout:
+        raise invalid("max_hold_seconds", f"at least task_timeout, which is {timeout}")
+
+
+def require_both(full: Mapping[str, Any], first: str, second: str) -> None:
+    """Two settings that are one: both or neither."""
+    if (full[first] is None) != (full[second] is None):
+        why = f"{first} and {second} go together: give both, or neither"
+        raise Refused("invalid", f"{why}.", errors={first: why, second: why})

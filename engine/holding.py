@@ -1,0 +1,112 @@
+"""Giving a task into a worker's hands, and taking it out of them again.
+
+What a claim writes is written by the claiming statements themselves where they take many at once
+(`engine/claims.py`); the words here are for one task that is locked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine import clock, copy_slots, entries, rows
+from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
+from engine.models.task import Exclusion, Take, Task
+from engine.moves import move
+
+CLAIM, ASSIGNED = "claim", "assigned"
+# Reasons of an exclusion (`engine/models/task.py`).
+DECLINED, VIOLATION, PROVEN = "declined", "violation", "proven"
+EXPIRED, RECYCLED = "expired", "recycled"
+NOBODY: dict[str, Any] = {
+    "mailbox_id": None,
+    "claimed_at": None,
+    "held_price_units": None,
+    "expires_at": None,
+}
+
+
+def terms(gig: Gig, task: Task) -> dict[str, Any]:
+    """What a task is held on from now: since when, until when, for how much (R-02, Q-07)."""
+    now = clock.now()
+    price = task.price_units if task.price_units is not None else gig.price_units
+    timeout = gig.task_timeout_seconds
+    return {
+        "claimed_at": now,
+        "held_price_units": None if task.price_tbd else price,
+        "expires_at": None if timeout is None else now + timeout * clock.SECOND,
+    }
+
+
+def assign(gig: Gig, mailbox: Mailbox, task: Task) -> None:
+    """Give a locked task to a worker whom the owner named (A-01); only inside `db.write`.
+
+    Whatever he declined or lost before is forgotten; no limit is asked, and no rate slot spent.
+    """
+    entries.withdraw(task)
+    Exclusion.delete().where(
+        Exclusion.mailbox_id == mailbox.id, Exclusion.task_number == task.number
+    ).execute()
+    move(task, "assign", mailbox_id=mailbox.id, assignee_id=mailbox.id, **terms(gig, task))
+    remember(mailbox, task, ASSIGNED)
+
+
+def remember(mailbox: Mailbox, task: Task, kind: str) -> None:
+    """Write down that a task came into the mailbox's hands (M-05, M-06)."""
+    rows.insert(
+        Take,
+        {
+            "mailbox_id": mailbox.id,
+            "at": clock.now(),
+            "task_number": task.number,
+            "kind": kind,
+        },
+        tail="ON CONFLICT DO NOTHING",
+    )
+
+
+def exclude(mailbox_id: str, task: Task, reason: str) -> None:
+    """Never offer the task to this mailbox again; the latest reason counts."""
+    Exclusion.insert(
+        mailbox_id=mailbox_id, task_number=task.number, reason=reason, at=clock.now()
+    ).on_conflict(
+        conflict_target=[Exclusion.mailbox_id, Exclusion.task_number],
+        update={Exclusion.reason: reason, Exclusion.at: clock.now()},
+    ).execute()
+
+
+def excuse(task: Task) -> None:
+    """What is now taken from its holder is not his fault (M-06); before it is put back."""
+    Take.update(excused=True).where(
+        Take.mailbox_id == task.mailbox_id,
+        Take.at == task.claimed_at,
+        Take.task_number == task.number,
+    ).execute()
+
+
+def unaddress(gig: Gig, task: Task) -> None:
+    """A waiting reservation is for nobody in particular any more (T-06); only inside `db.write`."""
+    Task.update(reserved_for=None).where(Task.number == task.number).execute()
+    task.reserved_for = None
+    entries.put_again(gig, task)
+
+
+def put_back(gig: Gig, task: Task) -> None:
+    """Let go of a locked task and put it back where it came from; only inside `db.write`.
+
+    A copy is discarded and its slot is the template's again; one that its proof has closed keeps
+    its state. What the owner had assigned goes back to him. A reservation stays one, but for nobody
+    in particular (T-06). Everything else takes its old place in the queue.
+    """
+    if task.template_number is not None:
+        if task.status == "claimed":
+            move(task, "discard", expires_at=None)
+        else:
+            move(task, "reject")
+        copy_slots.give_slot_back(gig, task)
+    elif task.assignee_id is not None:
+        move(task, "hand_back", assignee_id=None, **NOBODY)
+    else:
+        verb = "release" if task.status == "claimed" else "return"
+        move(task, verb, reserved_for=None, **NOBODY)
+        entries.enqueue(gig, task)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from marshmallow import Schema, fields
+
+from web.fields import Raw, text
+from web.schemas.forms import TextForm
+
+
+class SubmitQuery(TextForm):
+    """The query of a gig's webhook; the body is the payload (T-01)."""
+
+    token = text(100, 1, required=True)
+
+
+class Submitted(Schema):
+    """What became of it (T-02). A mode may answer a status of its own."""
+
+    status = fields.String(
+        required=True,
+        metadata={
+            "description": "`queued`, `reserved`, `view_only`, `assigned`, `draft`, or what the "
+            "gig's mode says; `unassigned` where the worker has left before it was funded."
+        },
+    )
+    message_id = fields.String(required=True)
+    priority = fields.Integer()
+    availability = fields.String()
+    reserved_for = fields.String(
+        allow_none=True, metadata={"description": "A mailbox; null: whoever opens the link."}
+    )
+    mailbox_id = fields.String(metadata={"description": "Who was given it."})
+    updated = fields.Boolean(metadata={"description": "Of a draft: was there one before?"})
+    draft_saved_at = fields.String(metadata={"format": "date-time"})
+    reason = fields.String(
+        metadata={
+            "description": "Why it was kept as a draft: `over_max_price` or `over_daily_spend` "
+            "(G-04); or why nobody was given it."
+        }
+    )
+    escrow_funded = fields.Boolean(
+        metadata={"description": "This and what follows of a `task_escrow` gig only (Y-07)."}
+    )
+    escrow_amount = Raw(metadata={"type": "number", "format": "decimal"})
+    escrow_fee_bps = fields.Integer()
+    escrowed_at = fields.String(metadata={"format": "date-time"})
+    deposit_id = fields.String()
