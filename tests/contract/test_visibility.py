@@ -224,5 +224,5 @@ def test_whose_mailbox_is_not_active_is_shown_no_task(world: World, why: str) ->
             gig.owner.patch(place, {"status": "inactive"})
         else:
             worker.call("DELETE", place).ok()
-    for path in ("queue", "reserved", f"tasks/{task_id}"):
-        worker.call("GET", f"{gig.path}/{path}").refused(403, "mailbox_inactive")
+    for shown in ("queue", "reserved", f"tasks/{task_id}"):
+        worker.call("GET", f"{gig.path}/{shown}").refused(403, "mailbox_inactive")
