@@ -40,7 +40,7 @@ _FOR_HIM = """NOT EXISTS (
 _ALLOWANCE = """
 live AS MATERIALIZED (
     -- A cancellation finds taken what was taken before it; what waits then is its own.
-    SELECT gig.price_units, gig.task_timeout_seconds FROM gig
+    SELECT gig.price_units, gig.task_timeout_seconds, gig.max_hold_seconds FROM gig
     WHERE gig.id = :gig AND gig.status = 'active'
 ), standing AS MATERIALIZED (
     -- By the index of a task's holder and state, and by the primary key of `take`.
@@ -165,6 +165,8 @@ gone AS (
     -- keeps that from being looked for by an index of states.
     UPDATE task SET status = '{claimed}', mailbox_id = :mailbox, claimed_at = :now::bigint,
         expires_at = :now::bigint + live.task_timeout_seconds * {second},
+        held_timeout_seconds = live.task_timeout_seconds,
+        held_most_seconds = live.max_hold_seconds,
         held_price_units = CASE WHEN task.price_tbd THEN NULL
             ELSE coalesce(task.price_units, live.price_units) END
     FROM live

@@ -51,6 +51,7 @@ WHERE entry.shelf = ? {{condition}} AND {_FOR_HIM} ORDER BY random() LIMIT ?
 _TAKE = "DELETE FROM queue_entry WHERE task_number IN ({marks}) RETURNING task_number"
 _MARK = """
 UPDATE task SET status = ?, mailbox_id = ?, claimed_at = ?, expires_at = ?,
+    held_timeout_seconds = ?, held_most_seconds = ?,
     held_price_units = CASE WHEN price_tbd THEN NULL ELSE coalesce(price_units, ?) END
 WHERE number IN ({marks}) AND status = 'queued' RETURNING {columns}
 """
@@ -76,7 +77,8 @@ def take(request: ClaimRequest) -> Taking:
     now = clock.now()
     timeout = gig.task_timeout_seconds
     expires_at = None if timeout is None else now + timeout * clock.SECOND
-    held_on = (target("task", "claim"), mailbox.id, now, expires_at, gig.price_units)
+    times = (now, expires_at, timeout, gig.max_hold_seconds)
+    held_on = (target("task", "claim"), mailbox.id, *times, gig.price_units)
     taken = _mark(numbers, held_on)
     notes = [
         {"mailbox_id": mailbox.id, "at": now, "task_number": task.number, "kind": "claim"}

@@ -33,7 +33,6 @@ _FROM_TEMPLATE = (
     "created_at",
     "availability",
     "reserved_for",
-    "private_details",
 )
 
 _RAISE = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine import arrivals, cancellation, events, gigs, holding, in_hand, mailboxes, tasks
+from engine import arrivals, cancellation, copies, events, gigs, holding, in_hand, mailboxes, tasks
 from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, not_found
@@ -60,12 +60,24 @@ def pass_on(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
             return False
         if task.status in HIDDEN or _is_copy_of_another(mailbox, task):
             raise not_found("task")
+        _refuse_template_of(mailbox, task)
     plan = ask(gig.distribution).declined(gigs.facts(gig), arrivals.facts(task), mailbox.id)
     apply(plan, gig, task)
     if kept_for_him:
         holding.unaddress(gig, task)
     cancellation.catch(gig, task, mailbox.account_id)
     return True
+
+
+def _refuse_template_of(mailbox: Mailbox, task: Task) -> None:
+    """Who holds a copy passes on that, by its own id: his slots are with it."""
+    copy = copies.copy_of(mailbox.account_id, task)
+    if copy is not None and copy.status == "claimed":
+        raise Refused(
+            "template",
+            "You hold your own copy of this task. Use the copy's id, the one that you were given.",
+            message_id=copy.id,
+        )
 
 
 def _is_copy_of_another(mailbox: Mailbox, task: Task) -> bool:

@@ -140,9 +140,7 @@ def _require_balances(deposit: _Deposit) -> None:
 
 def _require_usdc(deposit: _Deposit) -> None:
     """402 for what was refused because others, at the same time, had emptied the wallet."""
-    short = wallets.shortage(deposit.treasury, deposit.key.address, deposit.units, 0)
-    if short:
-        raise wallets.insufficient(deposit.key.address, *short)
+    wallets.require_balances(deposit.treasury, deposit.key.address, deposit.units, 0)
 
 
 def _outcome(deposit: _Deposit, sent: ChainTransaction) -> commands.Outcome:

@@ -23,11 +23,16 @@ NOBODY: dict[str, Any] = {
     "claimed_at": None,
     "held_price_units": None,
     "expires_at": None,
+    "held_timeout_seconds": None,
+    "held_most_seconds": None,
 }
 
 
 def terms(gig: Gig, task: Task) -> dict[str, Any]:
-    """What a task is held on from now: since when, until when, for how much (R-02, Q-07)."""
+    """What a task is held on from now: since when, until when, for how much (R-02, Q-07).
+
+    The same is written by `claims_postgres.py` and `claims_sqlite.py`.
+    """
     now = clock.now()
     price = task.price_units if task.price_units is not None else gig.price_units
     timeout = gig.task_timeout_seconds
@@ -35,6 +40,8 @@ def terms(gig: Gig, task: Task) -> dict[str, Any]:
         "claimed_at": now,
         "held_price_units": None if task.price_tbd else price,
         "expires_at": None if timeout is None else now + timeout * clock.SECOND,
+        "held_timeout_seconds": timeout,
+        "held_most_seconds": gig.max_hold_seconds,
     }
 
 

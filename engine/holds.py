@@ -112,8 +112,8 @@ def heartbeat(
 ) -> int | None:
     """The holder is still at it: his time begins anew; answers when it ends now.
 
-    Never past the claim's longest time, and never sooner than it would have: neither what the owner
-    granted beyond it nor a change of the gig's times cuts a claim short (F28). None: it never ends.
+    By the gig's times as they were when he claimed it (F28). Never past the claim's longest time,
+    and never sooner than it would have: what the owner granted beyond it stays. None: no end.
     """
 
     def write() -> int | None:
@@ -124,16 +124,16 @@ def heartbeat(
         if not in_hand.holds(mailbox, task):
             in_hand.require_not_lost(mailbox, task)
             raise Refused("not_held", "You do not hold this task, so there is no clock to set.")
-        return _set_clock(task, _beat(gig, task))
+        return _set_clock(task, _beat(task))
 
     return db.write(write)
 
 
-def _beat(gig: Gig, task: Task) -> int | None:
-    timeout = gig.task_timeout_seconds
+def _beat(task: Task) -> int | None:
+    timeout = task.held_timeout_seconds
     if timeout is None or task.expires_at is None:
-        return None
-    longest = gig.max_hold_seconds or timeout * DEFAULT_HOLD_FACTOR
+        return task.expires_at
+    longest = task.held_most_seconds or timeout * DEFAULT_HOLD_FACTOR
     last = (task.claimed_at or 0) + longest * clock.SECOND
     return max(task.expires_at, min(clock.now() + timeout * clock.SECOND, last))
 

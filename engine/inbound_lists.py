@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import clock, gigs, pages
+from engine import briefs, clock, gigs, pages
 from engine.db import db
 from engine.errors import not_found
 from engine.models.gig import Gig
@@ -45,7 +45,9 @@ def listed(mailbox: Mailbox, status: str | None, limit: int, before: pages.Posit
         states = IN_HANDS if status is None else (status,)
         query = Task.select().where(Task.mailbox_id == mailbox.id, Task.status.in_(states), _held())
         place = (Task.claimed_at, Task.number)
-        return pages.page(query, place, limit, before, newest_first=True)
+        found: list[Task] = pages.page(query, place, limit, before, newest_first=True)
+        briefs.fill(found)
+        return found
 
 
 def _held() -> Any:

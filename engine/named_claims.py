@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import allowances, claims, clock, copies, copy_slots, gigs, in_hand, mailboxes, polls
+from engine import (
+    allowances,
+    briefs,
+    claims,
+    clock,
+    copies,
+    copy_slots,
+    gigs,
+    in_hand,
+    mailboxes,
+    polls,
+)
 from engine import tasks as found_tasks
 from engine.allowances import Allowance
 from engine.db import db
@@ -50,6 +61,7 @@ def claim(caller: Caller, gig_id: str, task_id: str, mailbox_id: str | None = No
         task = found_tasks.locked(gig, task_id)
         held = _held(gig, mailbox, task)
         if held is not None:
+            briefs.fill([held])
             holder = mailboxes.get(gig.id, str(held.mailbox_id))
             return Claimed(gig, holder, held, True, allowances.standing(gig, holder))
         _require_free(gig, mailbox, task)
@@ -61,6 +73,7 @@ def claim(caller: Caller, gig_id: str, task_id: str, mailbox_id: str | None = No
         if taken is None:
             raise _taken()
         polls.tell_claimed(mailbox, taken)
+        briefs.fill([taken])
         return Claimed(gig, mailbox, taken, False, allowance.after(1, clock.now()))
 
     return db.write(write)

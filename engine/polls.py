@@ -8,6 +8,7 @@ from functools import cache
 
 from engine import (
     allowances,
+    briefs,
     claims,
     claims_postgres,
     clock,
@@ -84,6 +85,7 @@ def _take(gig: Gig, mailbox: Mailbox, selection: Selection, count: int, wanted: 
     allowance = allowances.require(gig, mailbox)
     most = allowance.most(count)
     taken = copies.take(gig, mailbox, selection.order, most, wanted if wanted.filters else None)
+    briefs.fill(taken)
     return Taking(taken, allowance.after(len(taken), clock.now()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import gigs, mailboxes
+from engine import briefs, gigs, mailboxes
 from engine.db import db
 from engine.errors import not_found
 from engine.models.gig import Gig
@@ -38,14 +38,17 @@ def find(caller: Caller, gig: Gig, has: frozenset[str], task_id: str) -> Seen:
     """A task that the caller, in these roles of his, can see; 404 for one that he cannot.
 
     Nobody but the owner sees what waits for publication or money, came back to him, or is deleted;
-    and a copy nobody but he and its worker.
+    and a copy, or what was assigned to one worker, nobody but he and that worker.
     """
     owner = OWNER in has
     own = frozenset(mailboxes.ids_of(caller, gig))
     task = Task.get_or_none(Task.id == task_id, Task.gig_id == gig.id)
     if task is None:
         raise not_found("task")
-    anothers_copy = task.template_number is not None and task.mailbox_id not in own
-    if not owner and (task.status in _OWNERS_ONLY or anothers_copy):
+    # His copy, or the task that the owner has given to him alone.
+    his = task.mailbox_id if task.template_number is not None else task.assignee_id
+    anothers = his is not None and his not in own
+    if not owner and (task.status in _OWNERS_ONLY or anothers):
         raise not_found("task")
+    briefs.fill([task])
     return Seen(gig, task, owner, own)

@@ -83,6 +83,7 @@ def step(command: Command) -> commands.Outcome:
         if sent.status == "succeeded":
             return commands.Done({"tx_hash": sender.hash_of(sent)})
         if sent.status == "reverted":
+            _require_usdc(treasury, command, sent.signer)
             raise Refused(
                 "transfer_failed",
                 "The transfer was mined but the token refused it, so no money moved. "
@@ -115,9 +116,15 @@ def _send(treasury: Treasury, command: Command, intent: str) -> ChainTransaction
     except OutOfGas as error:
         raise wallets.insufficient(wallet.evm_address, "gas") from error
     except CallReverted as error:
+        _require_usdc(treasury, command, key.address)
         raise Refused(
             "transfer_failed", f"The chain refuses the transfer: {error.reason}"
         ) from error
+
+
+def _require_usdc(treasury: Treasury, command: Command, address: str) -> None:
+    """402 for what was refused because something else had emptied the wallet meanwhile."""
+    wallets.require_balances(treasury, address, int(command.arguments["amount_units"]), 0)
 
 
 def _count_if_quiet(address: str) -> int:

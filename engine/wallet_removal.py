@@ -1,7 +1,9 @@
-"""Deleting a wallet (Y-06): only once nothing is in it, and nothing is to come back to it.
+"""Deleting a wallet (Y-06): only once nothing is in it, nor is to be paid to it or to come back.
 
-It is a command, since the chain is asked. The row stays, with its key, for what may still arrive;
-from then on nobody is shown it, and nothing can be sent from it.
+It is a command, since the chain is asked. Whoever makes something name the wallet locks its row, as
+this does (`wallets.keep`), so of two at once the second sees what the first did. The row stays,
+with its key, for what may still arrive; from then on nobody is shown it, and nothing can be sent
+from it.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def shortage(treasury: Treasury, address: str, units: int, gas: int) -> list[str
 
 
 def require_balances(treasury: Treasury, address: str, units: int, gas: int) -> None:
-    """402 with what is short, before anything is sent."""
+    """402 with what is short: before something is sent, or of what was refused (`gas` 0 then)."""
     short = shortage(treasury, address, units, gas)
     if short:
         raise insufficient(address, *short)

@@ -27,7 +27,7 @@ def of_ndjson(raw: bytes) -> list[Row]:
     lines = enumerate(raw.split(b"\n"), 1)
     given = [(number, line) for number, line in lines if line.strip(strict_json.BLANKS)]
     _require_some(len(given))
-    return [_row(number, lambda line=line: strict_json.parse_object(line), _JSON)
+    return [_row(number, lambda line=line: strict_json.parse_row(line), _JSON)
             for number, line in given]  # fmt: skip
 
 

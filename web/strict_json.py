@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -16,6 +17,7 @@ MAX_DEPTH = 64
 MAX_PAYLOAD_DEPTH = 500
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
 MAX_NUMBER_CHARACTERS = 100
+PAYLOAD = "payload"
 BLANKS = b" \t\r\n"
 # A byte order mark, and one that was read as Latin-1; simplejson would pass over both.
 _MARKS = ("\ufeff", "\xef\xbb\xbf")
@@ -53,6 +55,66 @@ def parse(raw: bytes) -> Any:
         )
     except simplejson.JSONDecodeError as error:
         raise invalid("body", f"not JSON: {error}") from error
+
+
+def parse_row(raw: bytes) -> dict[str, Any]:
+    """One object whose member `payload` is any JSON value, told as its own text (H-11).
+
+    A payload is kept to the byte, so it is cut out before the rest is read strictly: it may hold
+    what a row's own members may not.
+    """
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise invalid("body", f"not UTF-8 at byte {error.start}") from error
+    _refuse_mark("body", text)
+    if _is_deeper_than(MAX_PAYLOAD_DEPTH, text):
+        raise invalid("payload", "nested too deep to be read")
+    begin, end = _member(text, PAYLOAD) or (0, 0)
+    # A payload that is a text is the row's like any other; an odd row is refused as it stands.
+    if begin == end or text[begin] == '"':
+        return parse_object(raw)
+    check_parses(text[begin:end])
+    row = parse_object(f"{text[:begin]}null{text[end:]}".encode())
+    return {**row, PAYLOAD: RawJson(text[begin:end])}
+
+
+class RawJson(str):
+    """The text of a JSON value, as it was sent."""
+
+
+_LOOSE = json.JSONDecoder(parse_float=str, parse_int=str)
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def _member(text: str, name: str) -> tuple[int, int] | None:
+    """Where the value of an object's first member of this name begins and ends, if that is clear.
+
+    Anything that is not right is left for the strict parser to name.
+    """
+
+    def skip(at: int) -> int:
+        found = _SPACE.match(text, at)
+        return at if found is None else found.end()
+
+    at = skip(0)
+    if text[at : at + 1] != "{":
+        return None
+    try:
+        while True:
+            key, at = _LOOSE.raw_decode(text, skip(at + 1))
+            at = skip(at)
+            if not isinstance(key, str) or text[at : at + 1] != ":":
+                return None
+            begin = skip(at + 1)
+            _, end = _LOOSE.raw_decode(text, begin)
+            if key == name:
+                return begin, end
+            at = skip(end)
+            if text[at : at + 1] != ",":
+                return None
+    except json.JSONDecodeError:
+        return None
 
 
 def check_parses(text: str) -> None:

@@ -112,6 +112,8 @@ def up(migrator, db):
         ("task", "assignee_id", 'TEXT REFERENCES "mailbox" ("id")'),
         ("task", "not_before", "BIGINT"),
         ("task", "expires_at", "BIGINT"),
+        ("task", "held_timeout_seconds", "BIGINT"),
+        ("task", "held_most_seconds", "BIGINT"),
         ("task", "private_details", "TEXT"),
         ("task", "template_number", 'BIGINT REFERENCES "task" ("number")'),
         ("task", "source_task_id", "TEXT"),

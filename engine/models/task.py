@@ -47,6 +47,9 @@ class Task(Table):
     not_before = peewee.BigIntegerField(null=True)
     # When its holder loses it. NULL: never.
     expires_at = peewee.BigIntegerField(null=True)
+    # The gig's times when it was claimed: what its holder's heartbeats go by (F28).
+    held_timeout_seconds = peewee.BigIntegerField(null=True)
+    held_most_seconds = peewee.BigIntegerField(null=True)
     # The part of the brief that only its holder and the owner read.
     private_details = peewee.TextField(null=True)
     # A copy's template, and how many copies of a template count against its gig's maximum (S-01).

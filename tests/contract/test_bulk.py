@@ -126,6 +126,40 @@ def test_a_payload_of_a_json_row_may_be_any_json(world: World) -> None:
     assert (task.tags, task.price_units) == (["a", "b, c"], 1)
 
 
+# What a row's own members may not be, a payload may (H-11).
+PAYLOADS = [
+    '{"a":2,"b":[1,2]}',
+    '{ "a" :\t2 }',
+    "null",
+    "1e400",
+    '{"twice": 1, "twice": 2}',
+    '["\\u0000", "\\ud800", "\\u00e9\\/"]',
+    "[" * 100 + "]" * 100,
+    "9" * 200,
+]
+
+
+@pytest.mark.rule("T-07")
+@pytest.mark.rule("H-11")
+def test_a_payload_of_json_is_kept_to_the_byte_as_the_webhook_keeps_it(world: World) -> None:
+    gig = world.gig()
+    rows = "".join(
+        f'{{"external_id": "{at}" , "payload" : {text} , "subject": "s"}}\n'
+        for at, text in enumerate(PAYLOADS)
+    )
+    found, _ = lines(send(gig, rows))
+    for at, (told, text) in enumerate(zip(found, PAYLOADS, strict=True)):
+        task = row(told["message_id"])
+        assert (task.payload, task.content_type) == (text, "application/json")
+        again = world.call(
+            "POST",
+            f"/inbound/webhook/{gig.id}?token={gig.token}&external_id={at}&subject=s",
+            raw=text.encode(),
+            headers={"content-type": "application/json"},
+        ).ok()
+        assert again["message_id"] == told["message_id"]
+
+
 # (a line, the reason and the fields that are told)
 BAD_ROWS: list[tuple[str, str, list[str]]] = [
     ("{", "invalid", ["body"]),

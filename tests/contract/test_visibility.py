@@ -144,13 +144,22 @@ READ: list[tuple[str, bool, bool]] = [
 def test_a_task_is_read_by_members_once_it_is_for_them_to_see(
     stage: Stage, status: str, worker: bool, member: bool
 ) -> None:
-    give(stage)
+    assert poll(stage.holder, stage.gig) == [stage.task_id]
     changed = Task.update(status=status).where(Task.id == stage.task_id)
     db.write(changed.execute)
     for person, sees in ((stage.gig.owner, True), (stage.holder, worker), (stage.member, member)):
         for method, what, body in (("GET", "", None), ("PATCH", "/alias", {"alias": "mine"})):
             answer = person.call(method, path(stage.gig, stage.task_id, what), body)
             assert answer.status == (200 if sees else 404), (method, person.email)
+
+
+@pytest.mark.rule("A-01")
+def test_what_was_given_to_one_worker_no_other_sees(stage: Stage) -> None:
+    give(stage)
+    assert stage.holder.get(path(stage.gig, stage.task_id))["task"]["private_details"] == BRIEF
+    stage.member.call("GET", path(stage.gig, stage.task_id)).refused(404)
+    claim = f"{stage.gig.path}/queue/{stage.task_id}/claim"
+    stage.member.call("POST", claim, {}).refused(409, "assigned_elsewhere")
 
 
 @pytest.mark.rule("T-06")

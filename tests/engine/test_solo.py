@@ -187,3 +187,38 @@ def test_a_poll_gives_as_many_copies_as_the_limits_leave(world: World) -> None:
     worker.call("POST", f"{gig.path}/queue/poll", {}).refused(429, "rate_limit_reached")
     with db.reading():
         assert Task.select().where(Task.template_number.is_null(False)).count() == 3
+
+
+@pytest.mark.rule("S-01")
+def test_every_holder_of_a_copy_reads_the_private_details_as_they_are_now(world: World) -> None:
+    gig = world.gig(distribution="queue_solo")
+    early, late = world.worker(gig), world.worker(gig)
+    template = world.task(gig)
+    (copy,) = early.post(f"{gig.path}/queue/poll")["tasks"]
+    assert copy["private_details"] is None
+    brief = f"{gig.path}/tasks/{template}/private-details"
+    for text in ("the brief", "the brief, mended"):
+        gig.owner.patch(brief, {"private_details": text})
+        assert early.get(f"{gig.path}/tasks/{copy['id']}")["task"]["private_details"] == text
+        held = early.get(f"/mailboxes/{early.mailbox['id']}/inbound")["tasks"]  # type: ignore[attr-defined]
+        assert [one["private_details"] for one in held] == [text]
+    (other,) = late.post(f"{gig.path}/queue/poll")["tasks"]
+    assert other["private_details"] == "the brief, mended"
+    seen = late.get(f"{gig.path}/tasks/{template}")["task"]
+    assert "private_details" not in seen
+
+
+@pytest.mark.rule("D-01")
+def test_who_holds_a_copy_declines_that_and_not_what_it_was_copied_from(world: World) -> None:
+    gig = world.gig(distribution="queue_solo")
+    worker, other = world.worker(gig), world.worker(gig)
+    template = world.task(gig)
+    (copy,) = worker.post(f"{gig.path}/queue/poll")["tasks"]
+    for verb, body in (("decline", {}), ("violation", {"violation": "unclear"})):
+        path = f"{gig.path}/queue/{template}/{verb}"
+        refusal = worker.call("POST", path, body).refused(409, "template")
+        assert refusal["message_id"] == copy["id"]
+        other.post(path, body)
+    assert worker.get(f"{gig.path}/tasks/{copy['id']}")["task"]["status"] == "claimed"
+    worker.post(f"{gig.path}/queue/{copy['id']}/decline")
+    assert other.post(f"{gig.path}/queue/poll")["tasks"] == []

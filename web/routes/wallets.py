@@ -102,7 +102,10 @@ def claim(wallet_id: str) -> Any:
 @routes.response(200, Success)
 @routes.alt_response(202, schema=Accepted)
 def delete(wallet_id: str) -> Any:
-    """Delete a wallet that holds nothing and that nothing is to come back to (Y-06)."""
+    """Delete a wallet that holds nothing and that nothing is to come back or be paid to (Y-06).
+
+    409 `wallet_in_use` says what it is still needed for, in `in_use_for`.
+    """
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed() or outcome.recorded(
         wallet_removal.request(auth.caller(), wallet_id)

@@ -26,7 +26,7 @@ class DraftView(Schema):
     price = Raw(
         required=True,
         metadata={
-            "type": ["number", "string"],
+            "type": ["number", "string", "null"],
             "description": "Dollars; `tbd` for one that is to be decided; null for the gig's.",
         },
     )

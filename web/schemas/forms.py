@@ -193,6 +193,10 @@ def with_payload(data: dict[str, Any], content_type: str = TEXT_TYPE) -> dict[st
     payload = data.get("payload")
     if payload is None:
         payload = ""
+    elif isinstance(payload, strict_json.RawJson):
+        if "content_type" in data:
+            raise invalid("content_type", "only with a payload that is text")
+        return {**data, "payload": str(payload), "content_type": JSON_TYPE}
     elif not isinstance(payload, str):
         if "content_type" in data:
             raise invalid("content_type", "only with a payload that is text")
