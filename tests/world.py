@@ -115,9 +115,14 @@ class World:
         """Start the workers, and follow the chain as the scheduler's bell would."""
         self.runtime.start_workers()
         if self.chain is not None:
-            self._following = threading.Thread(target=self._follow, daemon=True)
-            self._following.start()
+            self.follow()
         return self
+
+    def follow(self) -> None:
+        """Look at the chain, again and again."""
+        self._stop.clear()
+        self._following = threading.Thread(target=self._follow, daemon=True)
+        self._following.start()
 
     def _follow(self) -> None:
         while not self._stop.wait(0.1):
@@ -125,10 +130,13 @@ class World:
                 development.mine(1)
             self.runtime.actors.ring("follow")
 
-    def stop(self) -> None:
+    def stop_following(self) -> None:
         self._stop.set()
         if self._following is not None:
             self._following.join()
+
+    def stop(self) -> None:
+        self.stop_following()
         self.runtime.stop()
 
     def call(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from engine import commands, development, install, payable
+from engine import commands, development, install, payable, settlement
 from engine.chain.client import new_key
 from engine.db import db
+from engine.models.command import Command
 from engine.models.mailbox import Mailbox
 from engine.models.wallet import Wallet
 from tests.contract.scene import all_hold
@@ -29,6 +31,11 @@ def wallet_of(worker: Person) -> str:
 
 def place(gig: Gig, worker: Person) -> str:
     return f"{gig.path}/mailboxes/{worker.mailbox['id']}"  # type: ignore[attr-defined]
+
+
+def _count(query: Any) -> int:
+    with db.reading():
+        return int(query.count())
 
 
 def why(person: Person, wallet_id: str) -> list[str]:
@@ -309,10 +316,18 @@ def test_a_settlement_beside_another_is_answered_once_what_is_under_way_is_final
     worker = world.worker(gig)
     approved_proof(world, gig, worker)
     path = f"{gig.path}/rollups"
+    # Nobody looks at the chain, so nothing is final yet.
+    world.stop_following()
     first = gig.owner.call("POST", path, headers={"prefer": "wait=0"})
     assert first.status == 202
     eventually(lambda: commands.peek(first.json["command_id"]).result is not None)
-    second = gig.owner.call("POST", path).ok()
+    with ThreadPoolExecutor(1) as elsewhere:
+        asked = elsewhere.submit(gig.owner.call, "POST", path)
+        mine = (Command.gig_id == gig.id) & (Command.kind == settlement.KIND)
+        decided = Command.select().where(mine, Command.result.is_null(False))
+        eventually(lambda: _count(decided) == 2)
+        world.follow()
+        second = asked.result().ok()
     (rollup,) = gig.owner.get(path)["rollups"]
     assert [one["id"] for one in second["rollups"]] == [rollup["id"]]
     assert second["rollups"][0]["status"] == "paid"
