@@ -9,9 +9,6 @@ from engine.chain.keys import checksum
 
 STATES = ("none", "open", "settled", "refunded")  # as the contract numbers them
 NOBODY = "0x" + "0" * 40
-# A reclaim can be announced so long after the opening, and carried out so long after that.
-RECLAIM_AFTER_SECONDS = 90 * 86_400
-RECLAIM_NOTICE_SECONDS = 30 * 86_400
 _CENT_UNITS = 10_000
 _TERMS = "(address,address,bytes32,uint256,uint256,address,bytes32)"
 
