@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pluggy
 
-from engine.plans import GigFacts, ModeInfo, Plan, Selection, TaskFacts
+from engine.plans import GigFacts, ModeInfo, Plan, Proving, Selection, TaskFacts
 
 PROJECT = "muster"
 spec = pluggy.HookspecMarker(PROJECT)
@@ -55,3 +55,8 @@ def released(gig: GigFacts, task: TaskFacts) -> Plan:  # type: ignore[empty-body
 @spec(firstresult=True)
 def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:  # type: ignore[empty-body]
     """A proof was rejected; `task.mailbox_id` handed it in. Does the task go back, and where?"""
+
+
+@spec(firstresult=True)
+def proving(gig: GigFacts) -> Proving:  # type: ignore[empty-body]
+    """A worker hands in: a proof of a task, or of what he names; and once more after a rejection?"""

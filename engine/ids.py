@@ -15,6 +15,11 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{ULID()}"
 
 
+def new_share_token() -> str:
+    """What lets whoever has it read or hand in one thing, without a key (H-03, R-07)."""
+    return f"SHARE_{new_token(32)}"
+
+
 def new_token(characters: int = 24) -> str:
     """A random secret of letters and digits, 5.95 bits each (G-04)."""
     return "".join(secrets.choice(_TOKEN_ALPHABET) for _ in range(characters))

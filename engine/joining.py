@@ -17,7 +17,7 @@ from engine import (
     webhook_secrets,
 )
 from engine.db import db
-from engine.ids import new_id
+from engine.ids import new_id, new_share_token
 from engine.models.account import Account
 from engine.models.gig import Gig, Invite
 from engine.models.mailbox import Mailbox
@@ -118,6 +118,7 @@ def _enter(admission: Admission, values: dict[str, Any], ordinal: int) -> Mailbo
         tags=values.get("tags", []),
         ordinal=ordinal,
         joined_at=clock.now(),
+        share_token=new_share_token(),
     )
     _register(mailbox, {field: values.get(field) for field in mailboxes.WEBHOOKS})
     _tell(admission, mailbox)

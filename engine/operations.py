@@ -66,8 +66,17 @@ DEFAULT: dict[str, frozenset[str]] = {
     "task.bulk": frozenset({OWNER}),
     "draft.manage": frozenset({OWNER}),
     "proof.submit": frozenset({MEMBER}),
+    "proof.draft": frozenset({MEMBER}),
+    "proof.withdraw": frozenset({MEMBER}),
     "proof.read": frozenset({OWNER, MEMBER}),
     "proof.review": frozenset({OWNER}),
+    "proof.report": frozenset({OWNER}),
+    "proof.tags": frozenset({OWNER, MEMBER}),
+    "proof.alias": frozenset({OWNER, MEMBER}),
+    "comment.read": frozenset({OWNER, ACTIVE}),
+    "comment.write": frozenset({OWNER, ACTIVE}),
+    "comment.policy": frozenset({OWNER}),
+    "mailbox.share": frozenset({MEMBER}),
     "rollup.read": frozenset({OWNER, MEMBER}),
 }
 

@@ -90,6 +90,19 @@ class Selection:
 
 
 @dataclass(frozen=True)
+class Proving:
+    """How proofs are handed in, in a mode.
+
+    With `own_names` a proof is of whatever work the worker names himself, not of a task that he
+    was given. With `again` a worker whose proof was rejected may hand in another of the same work,
+    which makes that rejection final.
+    """
+
+    own_names: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True)
 class ModeInfo:
     """What `GET /modes` shows of a mode (G-03).
 

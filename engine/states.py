@@ -56,6 +56,10 @@ TASK: Moves = {
     # A copy's template goes on without it.
     ("claimed", "discard"): "discarded",
     ("claimed", "submit"): "submitted",
+    # Its proof is taken back, to be handed in again.
+    ("submitted", "withdraw"): "claimed",
+    # Rejected work whose worker hands in another proof of it, where the mode lets him.
+    ("rejected", "resume"): "claimed",
     ("submitted", "approve"): "approved",
     ("rejected", "approve"): "approved",
     ("submitted", "return"): "queued",
@@ -70,6 +74,12 @@ PROOF: Moves = {
     ("pending", "reject"): "rejected",
     ("approved", "reject"): "rejected",
     ("pending", "time_out"): "timeout_approved",
+    # Only its worker sees a draft.
+    ("draft", "submit"): "pending",
+    ("pending", "withdraw"): "draft",
+    # What the clock approved may be disputed until a payout carries it, and approved after all.
+    ("timeout_approved", "report"): "reported",
+    ("reported", "approve"): "approved",
 }
 
 ROLLUP: Moves = {

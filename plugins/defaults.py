@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.hookspecs import impl
-from engine.plans import Exclude, GigFacts, MoveTask, Plan, PutBack, Reply, Selection, TaskFacts
+from engine.plans import (
+    Exclude,
+    GigFacts,
+    MoveTask,
+    Plan,
+    Proving,
+    PutBack,
+    Reply,
+    Selection,
+    TaskFacts,
+)
 
 
 @impl
@@ -48,3 +58,8 @@ def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
     if not requeue or task.mailbox_id is None:
         return (MoveTask("reject"),)
     return (Exclude(task.mailbox_id, "proven"), PutBack())
+
+
+@impl
+def proving(gig: GigFacts) -> Proving:
+    return Proving()

@@ -10,8 +10,9 @@ from engine.mailboxes import Place
 from engine.models.mailbox import Mailbox
 from engine.receiving import Received
 
-# What a mailbox shows to nobody but its worker (M-02).
+# What a mailbox shows to nobody but its worker (M-02, R-07).
 _WORKERS = (
+    "share_token",
     "tags",
     "webhook",
     "events_webhook_url",

@@ -6,6 +6,7 @@ from engine.models.access import Counter, OneTimePassword, StoredAnswer
 from engine.models.account import Account, ApiKey
 from engine.models.chain import ChainAttempt, ChainBlock, ChainTransaction, Signer
 from engine.models.command import Command
+from engine.models.comment import Comment
 from engine.models.delivery import Attempt, Delivery, Endpoint
 from engine.models.escrow import Escrow, PotRefund
 from engine.models.event import Event
@@ -13,7 +14,9 @@ from engine.models.gig import Gig, Invite
 from engine.models.ledger import LedgerBalance, LedgerEntry, LedgerTransaction
 from engine.models.mailbox import Mailbox
 from engine.models.meta import JobRun, Lease, Meta
-from engine.models.proof import Proof
+from engine.models.notification import Notification
+from engine.models.proof import Proof, ProofAlias
+from engine.models.reputation import ReputationEvent
 from engine.models.rollup import Rollup
 from engine.models.task import (
     CopyHolder,
@@ -63,4 +66,8 @@ ALL = [
     Escrow,
     PotRefund,
     WalletChallenge,
+    ProofAlias,
+    Comment,
+    Notification,
+    ReputationEvent,
 ]

@@ -54,6 +54,14 @@ class Gig(Table):
     default_rate_limit_count = peewee.BigIntegerField(null=True)
     default_rate_limit_minutes = peewee.BigIntegerField(null=True)
     default_max_open_tasks = peewee.BigIntegerField(null=True)
+    # May a worker ask for another price with his proof?
+    allow_price_offers = peewee.BooleanField(
+        default=False, constraints=[peewee.SQL("DEFAULT FALSE")]
+    )
+    # `public`, `private` or `off`; a task's own comes before it (T-09).
+    default_comments_policy = peewee.TextField(
+        default="private", constraints=[peewee.SQL("DEFAULT 'private'")]
+    )
 
 
 # What is cancelled is looked at now and then, for tasks that came in at the last moment.

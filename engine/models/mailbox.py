@@ -48,6 +48,8 @@ class Mailbox(Table):
     # When its worker left. An inactive mailbox without it was closed by somebody else, and only
     # the owner opens it again.
     left_at = peewee.BigIntegerField(null=True)
+    # Whoever has it hands in for this mailbox without a key.
+    share_token = peewee.TextField(null=True, unique=True)
 
     class Meta:
         indexes = ((("gig_id", "account_id", "ordinal"), True),)

@@ -57,10 +57,16 @@ class Task(Table):
     source_task_id = peewee.TextField(null=True)
     copies = peewee.BigIntegerField(default=0, constraints=[peewee.SQL("DEFAULT 0")])
     draft_saved_at = peewee.BigIntegerField(null=True)
+    # Who may read and write comments (T-09). NULL: as the gig has it.
+    comments_policy = peewee.TextField(null=True)
+    # Work that a worker names himself, where the mode hands out none (U-03): whose, and how.
+    named_by = peewee.TextField(null=True, constraints=[references("mailbox")])
+    named_as = peewee.TextField(null=True)
 
     class Meta:
         indexes = (
             (("gig_id", "external_id"), True),
+            (("named_by", "named_as"), True),
             (("gig_id", "created_at", "id"), False),
             (("mailbox_id", "status"), False),
         )

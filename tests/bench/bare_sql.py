@@ -203,7 +203,9 @@ def claim_sqlite(url: str, gig_id: str, mailbox_id: str, count: int) -> Step:
             marks = ", ".join("?" for _ in numbers)
             execute(claims_sqlite._TAKE.format(marks=marks), numbers).fetchall()
             mark = claims_sqlite._MARK.format(marks=marks, columns=rows_of.columns(Task))
-            execute(mark, (claimed, mailbox_id, now, None, 500_000, *numbers)).fetchall()
+            execute(
+                mark, (claimed, mailbox_id, now, None, None, None, 500_000, *numbers)
+            ).fetchall()
             note = "INSERT INTO take (mailbox_id, at, task_number, kind) VALUES (?, ?, ?, 'claim')"
             connection.executemany(note, [(mailbox_id, now, number) for number in numbers])
         execute("COMMIT")

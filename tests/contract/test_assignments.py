@@ -54,7 +54,7 @@ def test_a_worker_who_cannot_be_told_from_others_or_may_not_work_is_given_nothin
 
     def second() -> None:
         first = Mailbox.get(Mailbox.id == mailbox(worker))
-        Mailbox.create(**{**first.__data__, "id": "MBX_second", "ordinal": 2})
+        Mailbox.create(**{**first.__data__, "id": "MBX_second", "ordinal": 2, "share_token": None})
 
     db.write(second)
     task_id = world.task(gig)

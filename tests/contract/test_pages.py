@@ -108,7 +108,9 @@ def lists(scene: Scene) -> dict[str, Listed]:
         rows.insert(Proof, copy_of(proof, id=new_id("PROOF"), status="rejected"))
 
     def add_mailbox() -> None:
-        rows.insert(Mailbox, copy_of(mailbox, id=new_id("MBX"), ordinal=next(numbers)))
+        rows.insert(
+            Mailbox, copy_of(mailbox, id=new_id("MBX"), ordinal=next(numbers), share_token=None)
+        )
 
     def add_gig() -> None:
         rows.insert(Gig, copy_of(mine, id=new_id("GIG"), chain_key=None))

@@ -163,7 +163,7 @@ def test_whoever_is_named_must_work_here(world: World) -> None:
     gig.owner.patch(f"{gig.path}/mailboxes/{place(gone)}", {"status": "inactive"})
     with db.reading():
         mailbox = Mailbox.get(Mailbox.id == place(twice))
-    values = {**mailbox.__data__, "id": "MBX_SECOND", "ordinal": 2}
+    values = {**mailbox.__data__, "id": "MBX_SECOND", "ordinal": 2, "share_token": None}
     db.write(lambda: Mailbox.insert(**values).execute())
     before = everything()
     rows = [
