@@ -59,4 +59,4 @@ def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:  # type: ig
 
 @spec(firstresult=True)
 def proving(gig: GigFacts) -> Proving:  # type: ignore[empty-body]
-    """A worker hands in: a proof of a task, or of what he names; and once more after a rejection?"""
+    """A worker hands in: a proof of a task or of what he names; once more after a rejection?"""
