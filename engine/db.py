@@ -12,6 +12,7 @@ within a process, and one disk flush serves them all.
 from __future__ import annotations
 
 import random
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -61,6 +62,24 @@ class _Here(threading.local):
     reading = 0
 
 
+class _PostgresPool(PooledPostgresqlDatabase):  # type: ignore[misc]
+    """Lends a connection without asking the server first whether it is still there.
+
+    That question would be a round trip under the lock that all threads lend by. A server that has
+    ended a session has said so or hung up, and then there is something to be read.
+    """
+
+    def _is_closed(self, conn: Any) -> bool:
+        idle = not conn.closed and self._adapter.txn_status(conn) == self._adapter.txn_idle
+        return not (idle and _is_silent(conn.fileno())) and bool(super()._is_closed(conn))
+
+
+def _is_silent(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return not poll.poll(0)
+
+
 class Db:
     """The database of this process. One instance, `db`."""
 
@@ -98,7 +117,7 @@ class Db:
             )
             self._writer = SqliteWriter(self._database, self._connect, self._run)
         elif scheme in ("postgresql", "postgres"):
-            self._database = PooledPostgresqlDatabase(
+            self._database = _PostgresPool(
                 url,
                 max_connections=pool,
                 stale_timeout=300,
@@ -179,7 +198,9 @@ class Db:
             sql = sql.replace("?", "%s")
         with self.reading():
             cursor = self._database.execute_sql(sql, tuple(params))
-            return list(cursor.fetchall()) if cursor.description else []
+            # What a statement of PostgreSQL returns is described in Python, column by column.
+            returns = cursor.rownumber is not None if self.is_postgres else cursor.description
+            return list(cursor.fetchall()) if returns else []
 
     def scalar(self, sql: str, params: Sequence[Any] = ()) -> Any:
         found = self.rows(sql, params)

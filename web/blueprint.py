@@ -134,7 +134,6 @@ class Routes(Blueprint):  # type: ignore[misc]
 
     if TYPE_CHECKING:
         # What flask-smorest leaves untyped: each wraps a view and gives it back.
-        def arguments(self, schema: Any, **options: Any) -> Callable[[View], View]: ...
         def response(
             self, status_code: int, schema: Any = None, **options: Any
         ) -> Callable[[View], View]: ...
@@ -143,6 +142,12 @@ class Routes(Blueprint):  # type: ignore[misc]
     def __init__(self, name: str, description: str) -> None:
         super().__init__(name, f"web.routes.{name}", url_prefix="/api", description=description)
         self._prepare_doc_cbks.append(openapi.describe)
+
+    def arguments(self, schema: Any, **options: Any) -> Callable[[View], View]:
+        """What a view is given; a schema that is named by its class is made once, not each time."""
+        made = schema() if isinstance(schema, type) else schema
+        wrap: Callable[[View], View] = super().arguments(made, **options)
+        return wrap
 
     def route(
         self,

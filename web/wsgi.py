@@ -73,10 +73,9 @@ async def read_body(
     receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
 ) -> bytes | None:
     """The whole body; None when the caller broke off. Of one that is too large, a byte too many."""
-    too_large = b"\0" * (MAX_BODY_BYTES + 1)
     declared = dict(scope["headers"]).get(b"content-length", b"0")
     if int(declared) > MAX_BODY_BYTES:
-        return too_large
+        return bytes(MAX_BODY_BYTES + 1)
     parts: list[bytes] = []
     size = 0
     while True:
@@ -86,7 +85,7 @@ async def read_body(
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > MAX_BODY_BYTES:
-            return too_large
+            return bytes(MAX_BODY_BYTES + 1)
         if not message.get("more_body", False):
             return b"".join(parts)
 

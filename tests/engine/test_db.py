@@ -104,6 +104,29 @@ def test_every_connection_is_given_back(world: World) -> None:
     assert not db.database._in_use
 
 
+@pytest.mark.parametrize("backend", ["postgres"], indirect=True)
+@pytest.mark.case("F11")
+def test_a_session_that_the_server_ended_is_not_lent_again(world: World) -> None:
+    meet = threading.Barrier(4)
+
+    def lend(_: int) -> None:
+        with db.reading():
+            db.scalar("SELECT 1")
+            meet.wait(10)
+
+    at_once(4, lend)
+    idle = len(db.database._connections)
+    assert idle == 4
+    with db.reading():
+        # Every other one that waits in the pool.
+        ended = db.rows(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert len(ended) == idle - 1
+    at_once(4, lend)
+
+
 def test_a_query_outside_of_a_reading_is_an_error_and_leaks_nothing(world: World) -> None:
     with pytest.raises(Exception, match=r"(?i)connection"):
         Meta.read("none")
