@@ -50,12 +50,13 @@ format: install
 	$(BIN)/ruff format .
 
 bench: install
+	$(PIP) -e '.[bench]'
 	$(BIN)/python -m tests.bench $(ARGS)
 
 # Exact versions of everything, from the lower bounds in setup.cfg.
 lock:
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet -e '.[local,postgres,redis,rabbitmq,dev]'
+	$(VENV)-lock/bin/python -m pip install --quiet -e '.[local,postgres,redis,rabbitmq,dev,bench]'
 	$(VENV)-lock/bin/python -m pip freeze --exclude-editable > requirements.lock
 	rm -rf $(VENV)-lock
 

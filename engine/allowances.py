@@ -169,6 +169,13 @@ def require(gig: Gig, mailbox: Mailbox) -> Allowance:
     return standing(gig, mailbox).check()
 
 
+def require_open(gig: Gig, mailbox: Mailbox) -> None:
+    """429 `open_tasks_reached` when it may hold no task more; for what is no new take."""
+    held = standing(gig, mailbox).open
+    if held is not None and held.remaining == 0:
+        raise _open_tasks_reached(held)
+
+
 def _rate_limit_reached(rate: Rate) -> Refused:
     retry_at = rate.retry_at
     if retry_at is None:

@@ -7,7 +7,6 @@ from typing import Any
 from engine import entries, holding
 from engine.models.gig import Gig
 from engine.models.task import Task
-from engine.moves import move
 from engine.plans import Enqueue, Exclude, MoveTask, Plan, PutBack, Reply
 
 
@@ -21,7 +20,7 @@ def apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
             case PutBack():
                 holding.put_back(gig, task)
             case MoveTask(verb):
-                move(task, verb)
+                holding.move_on(task, verb)
             case Exclude(mailbox_id, reason):
                 holding.exclude(mailbox_id, task, reason)
             case Reply(members):

@@ -8,7 +8,7 @@ from typing import Any
 
 import simplejson
 
-from engine import wake
+from engine import rows, wake
 from engine.db import db
 from engine.ids import new_id
 from engine.models.delivery import Delivery, Endpoint
@@ -39,9 +39,7 @@ def follow_from(event: Event, unlogged: Mapping[str, Any]) -> None:
     `unlogged` are members of what is sent that the log does not keep.
     """
     for kind, owner in AUDIENCES.get(event.type, ()):
-        endpoint = Endpoint.get_or_none(
-            Endpoint.kind == kind, Endpoint.owner_id == getattr(event, owner)
-        )
+        endpoint = rows.one(Endpoint, "kind = ? AND owner_id = ?", kind, getattr(event, owner))
         if endpoint is not None and endpoint.status != "active":
             # Somebody may be enabling it just now: whoever comes second sees the other's work.
             endpoint = db.lock(Endpoint.select().where(Endpoint.id == endpoint.id))[0]

@@ -120,6 +120,11 @@ def _check_rollups(rollups: list[Rollup], paid: set[str], found: list[str]) -> N
             # It closes what was rejected, and pays nothing.
             if rollup.gross_units or rollup.fee_units:
                 found.append(f"{rollup.id} is settled, but pays {rollup.gross_units}")
+            found += [
+                f"{proof.id} is {proof.status} and closed by {rollup.id}"
+                for proof in carried[rollup.id]
+                if proof.status != "rejected"
+            ]
             continue
         total = sum(proof.locked_price_units or 0 for proof in carried[rollup.id])
         if total != rollup.gross_units:

@@ -94,9 +94,7 @@ def _chunk(caller: Caller, gig_id: str, rows: Sequence[Row], dry_run: bool) -> l
 def _hold(caller: Caller, gig_id: str, rows: Sequence[Row]) -> Gig:
     """Lock the gig, then whom the rows name, so that of two imports none waits for the other's
     rows while that one waits for its own."""
-    if db.is_postgres:
-        db.rows("SELECT id FROM gig WHERE id = ? FOR NO KEY UPDATE", (gig_id,))
-    gig = gigs.get(gig_id)
+    gig = gigs.held(gig_id, alone=True)
     permit("task.bulk", caller, gig)
     found = set()
     for name in {row.form.assign_to for row in rows if row.form and row.form.assign_to}:

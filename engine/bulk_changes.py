@@ -90,7 +90,7 @@ def _waiting(gig: Gig, until: int, after: pages.Position) -> list[Task]:
 def _delete(caller: Caller, gig: Gig, numbers: list[int]) -> int:
     if gig.task_escrow:
         # Deposits that go back need it, and it comes before the tasks.
-        db.lock(Gig.select(Gig.id).where(Gig.id == gig.id))
+        gigs.locked(gig.id)
     still = [
         task
         for task in tasks.hold(*numbers)

@@ -67,7 +67,7 @@ def request(caller: Caller, gig_id: str) -> Cancelled:
     def write() -> Cancelled:
         gig = gigs.get(gig_id)
         permit("gig.cancel", caller, gig)
-        (gig,) = db.lock(Gig.select().where(Gig.id == gig.id))
+        gig = gigs.locked(gig.id)
         if gig.status != "cancelled":
             move(gig, "cancel", revision=Gig.revision + 1)
             events.append(
@@ -119,7 +119,7 @@ def step(command: Command) -> commands.Outcome:
 
 def _close_tasks(gig_id: str) -> int:
     """Cancel some of what nobody holds, and give its deposits back; how many were looked at?"""
-    db.lock(Gig.select(Gig.id).where(Gig.id == gig_id))
+    gigs.locked(gig_id)
     idle = Task.status.in_(IDLE)
     waiting = Task.select(Task.number).where(Task.gig_id == gig_id, idle)
     numbers = [task.number for task in waiting.order_by(Task.number).limit(CHUNK)]
@@ -160,9 +160,10 @@ def _parts(units: Any) -> tuple[Any, Any]:
 
 
 def _total(query: Any) -> int:
-    """What a query of `_parts` comes to."""
-    ((dollars, over),) = query.tuples()
-    return int(dollars or 0) * money.UNITS_PER_DOLLAR + int(over or 0)
+    """What a query of `_parts` comes to, over all its rows."""
+    found = list(query.tuples())
+    dollars = sum(int(row[0] or 0) for row in found)
+    return dollars * money.UNITS_PER_DOLLAR + sum(int(row[1] or 0) for row in found)
 
 
 def _decide_at_cursor(command: Command) -> dict[str, Any] | None:
@@ -181,7 +182,7 @@ def _decide(
     command: Command, at: int, fee_bps: int, funded: dict[str, int]
 ) -> dict[str, Any] | None:
     # The lock that settlements take: of both, one at a time says what is free.
-    (gig,) = db.lock(Gig.select().where(Gig.id == command.gig_id))
+    gig = gigs.locked(command.gig_id)
     now: Command = db.lock(Command.select().where(Command.id == command.id))[0]
     if now.result is not None:
         result: dict[str, Any] = now.result
@@ -202,8 +203,9 @@ def _decide(
 def kept_aside_units(gig: Gig, fee_bps: int) -> int:
     """What no rollup carries yet and the pot may still have to pay, fee included.
 
-    Approved work, what is rejected and not yet for good, and at its price what is held or handed
-    in. A price to be decided counts as the gig's. Tasks with a deposit of their own need nothing.
+    Approved work, what is disputed, what is rejected and not yet for good, and at its price what is
+    held or handed in. A price to be decided counts as the gig's; what is asked for instead does
+    not, since nobody has agreed to it. Tasks with a deposit of their own need nothing.
     """
     locked = peewee.fn.COALESCE(Proof.locked_price_units, gig.price_units)
     proven = (
@@ -215,19 +217,22 @@ def kept_aside_units(gig: Gig, fee_bps: int) -> int:
     in_hand = Task.select(*_parts(price)).where(
         Task.gig_id == gig.id, Task.status.in_(IN_HAND), Task.deposit_id.is_null()
     )
-    gross = _total(proven) + _total(in_hand)
+    # One statement, so that what the review timer approves meanwhile is in either part.
+    gross = _total(proven + in_hand)
     # The fee of the whole is never less than the fees of the payouts that it will be.
     return gross + money.fee_on_top(gross, fee_bps)
 
 
-def hold(gig_id: str) -> Gig:
-    """A gig that a task may come back into, kept as it is for `catch`; before all other locks."""
+def hold(gig_id: str, *, alone: bool = False) -> Gig:
+    """A gig that a task may come back into, kept as it is for `catch`; before all other locks.
+
+    `alone` as in `gigs.held`; a cancelled gig is held alone anyway.
+    """
     gig = gigs.get(gig_id)
     if gig.status == "cancelled":
         # What comes back to it is closed, and its deposit returned, under this very lock.
-        db.lock(Gig.select(Gig.id).where(Gig.id == gig_id))
-        return gigs.get(gig_id)
-    return gigs.held(gig_id)
+        return gigs.locked(gig_id)
+    return gigs.held(gig_id, alone=alone)
 
 
 def catch(gig: Gig, task: Task, actor: str) -> None:

@@ -9,7 +9,7 @@ from engine.db import db
 from engine.models.delivery import Endpoint
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
-from engine.models.proof import Proof
+from engine.models.proof import DRAFT, Proof
 from engine.models.rollup import Rollup
 from engine.models.task import KEPT_BACK, QueueEntry, Task
 from engine.operations import Caller, permit
@@ -39,6 +39,8 @@ def listed(gig: Gig, name: str, limit: int, before: pages.Position) -> list[Any]
     table, columns = LISTS[name]
     with db.reading():
         query = table.select().where(table.gig_id == gig.id)
+        if table is Proof:
+            query = query.where(~DRAFT)
         return pages.page(query, columns, limit, before, newest_first=True)
 
 
@@ -48,6 +50,8 @@ def counts(gig: Gig) -> dict[str, Any]:
         by_status = {
             name: _by_status(table._meta.table_name, gig.id) for name, (table, _) in LISTS.items()
         }
+        # Its worker's alone, so that not even how many there are is told.
+        del by_status["proofs"]["draft"]
         waiting = QueueEntry.select().where(QueueEntry.shelf == gig.id)
         kept_back = Task.select().where(Task.gig_id == gig.id, KEPT_BACK)
         return {

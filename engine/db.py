@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -69,9 +70,31 @@ class _PostgresPool(PooledPostgresqlDatabase):  # type: ignore[misc]
     ended a session has said so or hung up, and then there is something to be read.
     """
 
+    def numbered(self, sql: str, params: Sequence[Any]) -> Any:
+        """The cursor of one statement with `?`, which is sent as it is.
+
+        Psycopg would look through the text for its own placeholders, each time if it is long.
+        """
+        return self._execute_cursor(_numbered(sql), tuple(params), raw=True)
+
+    def cursor(self, named_cursor: Any = None, *, raw: bool = False) -> Any:
+        if not raw or self.is_closed():
+            return super().cursor(named_cursor)
+        # Installs on SQLite have no psycopg.
+        from psycopg import RawCursor
+
+        return RawCursor(self._state.conn)
+
     def _is_closed(self, conn: Any) -> bool:
         idle = not conn.closed and self._adapter.txn_status(conn) == self._adapter.txn_idle
         return not (idle and _is_silent(conn.fileno())) and bool(super()._is_closed(conn))
+
+
+@lru_cache(maxsize=2048)
+def _numbered(sql: str) -> str:
+    """`?, ?` as `$1, $2`."""
+    first, *rest = sql.split("?")
+    return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
 
 
 def _is_silent(descriptor: int) -> bool:
@@ -194,12 +217,14 @@ class Db:
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Rows of one statement written for the database at hand; placeholders are `?`."""
-        if self.is_postgres:
-            sql = sql.replace("?", "%s")
         with self.reading():
-            cursor = self._database.execute_sql(sql, tuple(params))
-            # What a statement of PostgreSQL returns is described in Python, column by column.
-            returns = cursor.rownumber is not None if self.is_postgres else cursor.description
+            if self.is_postgres:
+                cursor = self._database.numbered(sql, params)
+                # A description of the columns would be made of each, in Python.
+                returns = cursor.rownumber is not None
+            else:
+                cursor = self._database.execute_sql(sql, tuple(params))
+                returns = cursor.description is not None
             return list(cursor.fetchall()) if returns else []
 
     def scalar(self, sql: str, params: Sequence[Any] = ()) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from engine import gigs, task_escrow, tasks
 from engine.db import db
 from engine.errors import Refused, not_found
-from engine.models.gig import Gig
 from engine.models.task import Task
 from engine.operations import Caller, permit
 
@@ -20,7 +19,7 @@ def delete(caller: Caller, gig_id: str, task_id: str) -> None:
         permit("task.delete", caller, gig)
         if gig.task_escrow:
             # A deposit that goes back needs it, and it comes before the task.
-            db.lock(Gig.select(Gig.id).where(Gig.id == gig.id))
+            gigs.locked(gig.id)
         task = tasks.locked(gig, task_id)
         _require_idle(task)
         task_escrow.close([task], caller.account_id)

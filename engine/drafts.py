@@ -150,7 +150,7 @@ def edit(caller: Caller, gig_id: str, task_id: str, changes: dict[str, Any]) -> 
         _, before = read(caller, gig_id, task_id)
         forms.check(gig, _changed(before, changes))
         # The gig is locked before mailboxes, and they before tasks.
-        forms.hold_gig(gig)
+        gigs.share(gig.id)
         named = _named(gig, changes)
         task = locked(gig, task_id)
         form = _changed(task, changes)
@@ -246,7 +246,7 @@ def publish(caller: Caller, gig_id: str, task_id: str) -> Taken:
         gig = gigs.get(gig_id)
         permit("draft.manage", caller, gig)
         gigs.require_open(gig)
-        forms.hold_gig(gig)
+        gigs.share(gig.id)
         held = arrivals.hold_assignee(task_id)
         task = locked(gig, task_id)
         _check(gig, task, held)

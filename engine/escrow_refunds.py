@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine import clock, commands, escrows, events, install, signers
+from engine import clock, commands, escrows, events, gigs, install, signers
 from engine.chain import sender
 from engine.chain.errors import CallReverted
 from engine.db import db
@@ -11,8 +11,7 @@ from engine.ids import new_id
 from engine.models.chain import ChainTransaction
 from engine.models.command import Command
 from engine.models.escrow import Escrow
-from engine.models.gig import Gig
-from engine.models.proof import PAYABLE, Proof
+from engine.models.proof import LIVE, Proof
 from engine.models.rollup import UNPAID, Rollup
 from engine.models.task import Task
 from engine.moves import take
@@ -32,7 +31,7 @@ def request(escrow: Escrow, actor: str) -> Command | None:
     None, and nothing happens, when it is not open, or its task is in hand or owed for.
     """
     # Settlements of the gig take this lock, so that none begins to pay what goes back.
-    db.lock(Gig.select(Gig.id).where(Gig.id == escrow.gig_id))
+    gigs.locked(escrow.gig_id)
     if is_owed(escrow) or not take(Escrow, escrow.id, "refund_asked", failure=None):
         return None
     command = commands.record(
@@ -49,11 +48,9 @@ def is_owed(escrow: Escrow) -> bool:
     if task.deposit_id != escrow.id:
         # It pays for nothing: an abandoned id that opened after all.
         return False
-    undecided = Proof.select().where(
-        Proof.task_id == task.id, Proof.status.in_(("pending", *PAYABLE))
-    )
+    alive = Proof.select().where(Proof.task_id == task.id, LIVE)
     carried = Rollup.select().where(Rollup.deposit_id == escrow.id, UNPAID)
-    return task.status in IN_HAND or bool(undecided.exists()) or bool(carried.exists())
+    return task.status in IN_HAND or bool(alive.exists()) or bool(carried.exists())
 
 
 @commands.handler(KIND)

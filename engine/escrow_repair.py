@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import structlog
 
-from engine import clock, commands, escrows, task_escrow
+from engine import clock, commands, escrows, gigs, task_escrow
 from engine.db import db
 from engine.errors import Refused
 from engine.models.escrow import Escrow
-from engine.models.gig import Gig
 from engine.models.task import Task
 
 # Tasks that were handed out, or may be.
@@ -40,7 +39,7 @@ def sweep(limit: int = 100) -> int:
 
 
 def _again(task_id: str, gig_id: str) -> int:
-    (gig,) = db.lock(Gig.select().where(Gig.id == gig_id))
+    gig = gigs.locked(gig_id)
     (task,) = db.lock(Task.select().where(Task.id == task_id))
     if task.status not in GOING_ON or not task_escrow.lacks_deposit(task):
         return 0

@@ -60,7 +60,7 @@ def _page(
     found = pages.page(query, order, limit, after)
     values = [dict(row.__data__) for row in found]
     if what == PROOFS:
-        _lock_notes(values)
+        _as_shown(values)
     elif what == PAYOUTS:
         _add_proofs(values)
     if len(found) < limit:
@@ -68,9 +68,11 @@ def _page(
     return values, tuple(getattr(found[-1], column.name) for column in order)
 
 
-def _lock_notes(proofs: list[dict[str, Any]]) -> None:
-    """A private note opens to its reader once it is paid out (R-06)."""
+def _as_shown(proofs: list[dict[str, Any]]) -> None:
+    """Work by its worker's name for it, if he named it (U-03); notes once they are paid (R-06)."""
     for proof in proofs:
+        if proof["task_identifier"] is None:
+            proof["task_identifier"] = proof["task_id"]
         locked = bool(proof["private_note"]) and proof["paid_out_at"] is None
         proof["private_note_locked"] = locked
         if locked:

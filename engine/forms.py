@@ -8,8 +8,7 @@ from typing import Any
 
 import simplejson
 
-from engine import assignments
-from engine.db import db
+from engine import assignments, gigs
 from engine.errors import Refused
 from engine.models.gig import Gig
 from engine.modes import ask
@@ -109,7 +108,7 @@ def columns(gig: Gig, form: Form) -> dict[str, Any]:
     `reserved_for` (T-06). Who is to be given the task stays active until the transaction ends.
     """
     if form.assign_to is not None:
-        hold_gig(gig)
+        gigs.share(gig.id)
     return {
         "subject": form.subject,
         "payload": form.payload,
@@ -123,13 +122,6 @@ def columns(gig: Gig, form: Form) -> dict[str, Any]:
         "assignee_id": None if form.assign_to is None else assignee(gig, form.assign_to),
         "not_before": form.not_before,
     }
-
-
-def hold_gig(gig: Gig) -> None:
-    """Let nobody lock the gig before this transaction ends, who may then want a mailbox that we
-    hold; only inside `db.write`, before a mailbox is held. Others may do the same at once."""
-    if db.is_postgres:
-        db.rows("SELECT 1 FROM gig WHERE id = ? FOR KEY SHARE", (gig.id,))
 
 
 def availability_of(form: Form) -> str:

@@ -90,6 +90,7 @@ def update(
         changes = dict(values)
         gig_settings.check_change(before, changes)
         escrow_gigs.check_change(before, changes)
+        _require_kept_aside(before, changes)
         status = changes.pop("status", None)
         if status is not None and status != before.status:
             move(before, "close" if status == "closed" else "reopen")
@@ -105,6 +106,14 @@ def update(
     return db.write(write)
 
 
+def _require_kept_aside(gig: Gig, changes: dict[str, Any]) -> None:
+    """A cancelled gig keeps the gig's price aside for work whose own is still to be named."""
+    if gig.status == "cancelled" and changes.get("price_units", 0) > gig.price_units:
+        raise Refused(
+            "gig_closed", "This gig is cancelled, so its price rises no more. Leave it out."
+        )
+
+
 def _follow(before: Gig, after: Gig) -> None:
     """What waits is put where the new settings want it."""
     if any(getattr(before, field) != getattr(after, field) for field in ORDER):
@@ -118,7 +127,7 @@ def close(caller: Caller, gig_id: str, revisions: Container[int] | None = None) 
 
     def write() -> Gig:
         permit("gig.close", caller, gigs.get(gig_id))
-        (gig,) = db.lock(Gig.select().where(Gig.id == gig_id))
+        gig = gigs.locked(gig_id)
         _require_revision(gig.revision, revisions)
         if gig.status != "closed":
             move(gig, "close", revision=Gig.revision + 1)
@@ -139,7 +148,8 @@ def _tell(caller: Caller, gig: Gig, fields: list[str]) -> None:
 
 
 def _revise(gig_id: str, revisions: Container[int] | None = None) -> Gig:
-    """Give the gig its next revision, which locks its row: of many at once each has its turn."""
+    """Give the gig its next revision, locked: of many at once each has its turn."""
+    gigs.held(gig_id, alone=True)
     changed = Gig.update(revision=Gig.revision + 1).where(Gig.id == gig_id)
     found: list[Gig] = list(changed.returning(Gig).execute())
     _require_revision(found[0].revision - 1, revisions)

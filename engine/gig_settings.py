@@ -45,11 +45,14 @@ DEFAULTS: dict[str, Any] = {
     "default_rate_limit_count": None,
     "default_rate_limit_minutes": None,
     "default_max_open_tasks": None,
+    "allow_price_offers": False,
+    "default_comments_policy": "private",
     **OF_SOME_MODES,
 }
 _RATE = ("default_rate_limit_count", "default_rate_limit_minutes")
 _HOLD = ("task_timeout_seconds", "max_hold_seconds")
 _AGEING = ("queue_order", "queue_aging_seconds")
+_OFFERS = ("allow_price_offers", "task_escrow")
 
 
 def complete(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,6 +93,10 @@ def _check(full: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         _check_hold(full)
     if given.keys() & set(_RATE):
         require_both(full, *_RATE)
+    offers = [field for field in _OFFERS if field in given]
+    if offers and all(full[field] for field in _OFFERS):
+        sentence = "task_escrow deposits each task's price before, so there is no other to offer"
+        raise invalid(offers[0], f"{sentence}; set one of the two to false")
 
 
 def _check_mode(full: Mapping[str, Any], given: Mapping[str, Any]) -> None:

@@ -12,6 +12,10 @@ from engine.operations import OWNER, Caller, permit, roles
 from engine.plans import GigFacts
 
 MANUAL_REVIEW = -1
+# Row locks let those who share a row pass by whoever wants it alone, for as long as they keep
+# coming. Here all queue in turn.
+_TURN = "SELECT pg_advisory_xact_lock{shared}(hashtextextended(?, 71))"
+_ALONE, _SHARED = _TURN.format(shared=""), _TURN.format(shared="_shared")
 
 
 def get(gig_id: str) -> Gig:
@@ -30,9 +34,32 @@ def held(gig_id: str, *, alone: bool = False) -> Gig:
     `alone` of those who ask for that one has it at a time.
     """
     lock = "FOR NO KEY UPDATE" if alone else "FOR SHARE"
-    if db.is_postgres and not db.rows(f"SELECT 1 FROM gig WHERE id = ? {lock}", (gig_id,)):
-        raise not_found("gig")
+    if db.is_postgres:
+        db.rows(_ALONE if alone else _SHARED, (gig_id,))
+        if not db.rows(f"SELECT 1 FROM gig WHERE id = ? {lock}", (gig_id,)):
+            raise not_found("gig")
     return get(gig_id)
+
+
+def locked(gig_id: str | None) -> Gig:
+    """The row, locked against everybody who adds to the gig or holds it; only inside `db.write`."""
+    if db.is_postgres:
+        db.rows(_ALONE, (gig_id,))
+    found = db.lock(Gig.select().where(Gig.id == gig_id))
+    if not found:
+        raise not_found("gig")
+    gig: Gig = found[0]
+    return gig
+
+
+def share(gig_id: str) -> None:
+    """Let nobody lock the gig before this transaction ends; others may share it at the same time.
+
+    Before a mailbox is held that whoever locks the gig may want. Only inside `db.write`.
+    """
+    if db.is_postgres:
+        db.rows(_SHARED, (gig_id,))
+        db.rows("SELECT 1 FROM gig WHERE id = ? FOR KEY SHARE", (gig_id,))
 
 
 def read(caller: Caller | None, gig_id: str) -> tuple[Gig, bool]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import clock, copy_slots, entries, rows
+from engine import clock, copy_slots, entries, events, rows
+from engine.db import db
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
+from engine.models.proof import DRAFT, Proof, ProofAlias
 from engine.models.task import Exclusion, Take, Task
 from engine.moves import move
 
@@ -18,6 +20,8 @@ CLAIM, ASSIGNED = "claim", "assigned"
 # Reasons of an exclusion (`engine/models/task.py`).
 DECLINED, VIOLATION, PROVEN = "declined", "violation", "proven"
 EXPIRED, RECYCLED = "expired", "recycled"
+# What tells that a proof is gone which had been handed in, and taken back.
+DROPPED, ACTOR = "proof.dropped", "engine"
 NOBODY: dict[str, Any] = {
     "mailbox_id": None,
     "claimed_at": None,
@@ -31,11 +35,12 @@ NOBODY: dict[str, Any] = {
 def terms(gig: Gig, task: Task) -> dict[str, Any]:
     """What a task is held on from now: since when, until when, for how much (R-02, Q-07).
 
-    The same is written by `claims_postgres.py` and `claims_sqlite.py`.
+    The same is written by `claims_postgres.py` and `claims_sqlite.py`. What its worker named
+    himself has no clock: nobody else could do it (U-03).
     """
     now = clock.now()
     price = task.price_units if task.price_units is not None else gig.price_units
-    timeout = gig.task_timeout_seconds
+    timeout = None if task.named_by is not None else gig.task_timeout_seconds
     return {
         "claimed_at": now,
         "held_price_units": None if task.price_tbd else price,
@@ -54,6 +59,8 @@ def assign(gig: Gig, mailbox: Mailbox, task: Task) -> None:
     Exclusion.delete().where(
         Exclusion.mailbox_id == mailbox.id, Exclusion.task_number == task.number
     ).execute()
+    if task.mailbox_id != mailbox.id:
+        drop_draft(task)
     move(task, "assign", mailbox_id=mailbox.id, assignee_id=mailbox.id, **terms(gig, task))
     remember(mailbox, task, ASSIGNED)
 
@@ -98,22 +105,60 @@ def unaddress(gig: Gig, task: Task) -> None:
     entries.put_again(gig, task)
 
 
+def move_on(task: Task, verb: str, **sets: Any) -> None:
+    """Take a locked task from whoever has it, by this move; only inside `db.write`.
+
+    But for `assign` and a proof there is no other way out of a holder's hands, so here what he has
+    drafted goes (R-03).
+    """
+    drop_draft(task)
+    move(task, verb, **sets)
+
+
+def drop_draft(task: Task, actor: str = ACTOR) -> None:
+    """Delete the draft of a proof of a locked task, if there is one; only inside `db.write`.
+
+    Only its worker has seen a draft, so the log tells of none but one that was handed in before.
+    """
+    if task.status != "claimed":
+        return
+    for proof in db.lock(Proof.select().where(Proof.task_id == task.id, DRAFT)):
+        ProofAlias.delete().where(ProofAlias.proof_id == proof.id).execute()
+        Proof.delete().where(Proof.id == proof.id).execute()
+        if proof.times_submitted:
+            events.append(
+                DROPPED,
+                events.Subject("task", task.id),
+                actor=actor,
+                gig_id=task.gig_id,
+                mailbox_id=proof.mailbox_id,
+                data={
+                    "mailbox_id": proof.mailbox_id,
+                    "proof_id": proof.id,
+                    "task_identifier": proof.identifier,
+                },
+            )
+
+
 def put_back(gig: Gig, task: Task) -> None:
     """Let go of a locked task and put it back where it came from; only inside `db.write`.
 
     A copy is discarded and its slot is the template's again; one that its proof has closed keeps
     its state. What the owner had assigned goes back to him. A reservation stays one, but for nobody
-    in particular (T-06). Everything else takes its old place in the queue.
+    in particular (T-06). What its worker named himself waits for nobody else (U-03). Everything
+    else takes its old place in the queue.
     """
+    verb = "release" if task.status == "claimed" else "return"
     if task.template_number is not None:
         if task.status == "claimed":
-            move(task, "discard", expires_at=None)
-        else:
-            move(task, "reject")
+            move_on(task, "discard", expires_at=None)
+        elif task.status != "rejected":
+            move_on(task, "reject")
         copy_slots.give_slot_back(gig, task)
     elif task.assignee_id is not None:
-        move(task, "hand_back", assignee_id=None, **NOBODY)
+        move_on(task, "hand_back", assignee_id=None, **NOBODY)
+    elif task.named_by is not None:
+        move_on(task, verb, **NOBODY)
     else:
-        verb = "release" if task.status == "claimed" else "return"
-        move(task, verb, reserved_for=None, **NOBODY)
+        move_on(task, verb, reserved_for=None, **NOBODY)
         entries.enqueue(gig, task)

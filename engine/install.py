@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.chain.client import Chain
+from engine.chain.fee_rate import FeeRate
 from engine.chain.pulse import Pulse
 from engine.chain.treasury import Treasury
 from engine.db import db
@@ -20,6 +21,7 @@ class Install:
         self.chain: Chain | None = None
         self.pulse: Pulse | None = None
         self.treasury: Treasury | None = None
+        self.fee_rate: FeeRate | None = None
         if settings.CHAIN_RPC_URL:
             self.chain = Chain(settings.CHAIN_RPC_URL, settings.CHAIN_TIMEOUT_SECONDS)
             self.pulse = Pulse(self.chain)
@@ -29,6 +31,7 @@ class Install:
                     "beside it."
                 )
             self.treasury = Treasury(self.chain, settings.TREASURY_ADDRESS, settings.USDC_ADDRESS)
+            self.fee_rate = FeeRate(self.treasury)
 
 
 _install: Install | None = None

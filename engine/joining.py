@@ -65,7 +65,9 @@ def join(
         gig = gigs.get(gig_id)
         permit("mailbox.join", caller, gig)
         # Two joins of one account at once: the second waits here and then finds the first's row.
-        db.lock(Account.select().where(Account.id == account.id))
+        # Those who tell him of something do not wait: he may come to be waiting for them.
+        if db.is_postgres:
+            db.rows("SELECT 1 FROM account WHERE id = ? FOR NO KEY UPDATE", (account.id,))
         own = _own(gig, account)
         closed = next((one for one in own if _was_closed(one)), None)
         if another and closed is not None:

@@ -10,7 +10,7 @@ import pluggy
 
 from engine import hookspecs
 from engine.errors import Refused, SettingsError
-from engine.plans import GigFacts, ModeInfo, Plan, Selection, TaskFacts
+from engine.plans import GigFacts, ModeInfo, Plan, Proving, Selection, TaskFacts
 
 ENTRY_POINTS = "muster.modes"
 
@@ -51,6 +51,9 @@ class Mode:
 
     def rejected(self, gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
         return cast(Plan, self._hook.rejected(gig=gig, task=task, requeue=requeue))
+
+    def proving(self, gig: GigFacts) -> Proving:
+        return cast(Proving, self._hook.proving(gig=gig))
 
 
 _modes: dict[str, Mode] = {}

@@ -64,6 +64,8 @@ DEFAULT: dict[str, frozenset[str]] = {
     "task.heartbeat": frozenset({MEMBER}),
     "task.alias": frozenset({OWNER, ACTIVE}),
     "task.bulk": frozenset({OWNER}),
+    # Through the gig's webhook, whose token stands for the owner.
+    "task.send": frozenset({OWNER}),
     "draft.manage": frozenset({OWNER}),
     "proof.submit": frozenset({MEMBER}),
     "proof.draft": frozenset({MEMBER}),

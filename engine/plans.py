@@ -44,7 +44,8 @@ class Enqueue:
 @dataclass(frozen=True)
 class PutBack:
     """Let go of a task and put it back where it came from: into its place in the queue; to the
-    owner, if he had assigned it; a copy is discarded, and its slot is its template's again."""
+    owner, if he had assigned it; a copy is discarded, and its slot is its template's again. What
+    its worker named himself waits for him alone."""
 
 
 @dataclass(frozen=True)

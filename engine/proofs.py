@@ -1,21 +1,23 @@
-"""The review of proofs (R-04, R-05). Handing them in: `engine/handing_in.py`."""
+"""The verdict on a proof, by its reviewer or by the clock (R-04, R-05).
+
+Handing one in: `handing_in.py`. What an approval pays: `verdict_prices.py`; what a verdict moves
+and tells: `verdict_effects.py`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from engine import arrivals, cancellation, clock, events, gigs, tasks
-from engine.apply import apply
+from engine import cancellation, clock, gigs, log_order, tasks, verdict_prices
 from engine.db import db
-from engine.deliveries import money_field
-from engine.errors import Refused, invalid, not_found
+from engine.errors import Refused, not_found
 from engine.models.gig import Gig
-from engine.models.proof import PAYABLE, UNDECIDED, Proof
+from engine.models.proof import DRAFT, UNDECIDED, Proof
 from engine.models.task import Task
-from engine.modes import ask
 from engine.moves import move, take
 from engine.operations import Caller, permit
-from engine.plans import PutBack
+from engine.verdict_effects import give_back, tell, tell_released, write
 
 REJECTION_TAGS = (
     "fake_proof",
@@ -30,56 +32,79 @@ REJECTION_TAGS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """A review. `amount_units` only where the price is still to be decided."""
+    """A review. `amount_units` only where the price is open (R-02).
+
+    None is what was not said. A first rejection then has the tag `other` and returns the task; what
+    repeats a verdict leaves it as it is.
+    """
 
     approve: bool
-    feedback: str = ""
+    feedback: str | None = None
     amount_units: int | None = None
     rejection_tag: str | None = None
-    requeue: bool = True
+    requeue: bool | None = None
 
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What the review came to, for the answer (N: review answer)."""
+    """What the review came to, for the answer (N: review answer).
+
+    `revised` says that it changed a verdict that there was. `requeue_error` is a sentence, where
+    the rejection holds but its task could not go back.
+    """
 
     proof: Proof
     previous_status: str
-    requeued: bool
+    revised: bool = False
+    requeue_error: str | None = None
 
     @property
-    def revised(self) -> bool:
-        return self.previous_status not in ("pending", self.proof.status)
+    def requeued(self) -> bool:
+        return self.proof.returned_at is not None
 
 
 def review(caller: Caller, gig_id: str, proof_id: str, verdict: Verdict) -> Reviewed:
-    """Approve or reject. Saying the same again changes nothing; the rest is `_refuse_revision`."""
+    """Approve or reject. Saying the same again changes nothing (F16); see `_refuse_revision`."""
+    fee_bps = verdict_prices.rate(caller, gig_id, verdict.amount_units is not None)
 
-    def write() -> Reviewed:
+    def act() -> Reviewed:
         gig = cancellation.hold(gig_id)
         permit("proof.review", caller, gig)
-        task, proof = _locked(gig, proof_id)
-        wanted = "approved" if verdict.approve else "rejected"
-        if proof.status == wanted:
-            if verdict.amount_units not in (None, proof.locked_price_units):
-                raise invalid("amount", "the price of this proof is fixed; leave it out")
-            return Reviewed(proof, proof.status, proof.returned)
-        _refuse_revision(proof)
-        if verdict.approve:
-            return _approve(caller, gig, task, proof, verdict)
-        return _reject(caller, gig, task, proof, verdict)
+        return decide(caller, gig, proof_id, verdict, fee_bps)
 
-    return db.write(write)
+    return db.write(act)
 
 
-def _locked(gig: Gig, proof_id: str) -> tuple[Task, Proof]:
-    """A proof and its task, the task locked first."""
+def decide(
+    caller: Caller, gig: Gig, proof_id: str, verdict: Verdict, fee_bps: int | None
+) -> Reviewed:
+    """The same in a gig that is held, by whoever may; `fee_bps` as `verdict_prices.rate` says."""
+    task, proof = locked(gig, proof_id)
+    if proof.status == ("approved" if verdict.approve else "rejected"):
+        return _repeat(caller, gig, task, proof, verdict, fee_bps)
+    _refuse_revision(proof)
+    if verdict.approve:
+        return _approve(caller, gig, task, proof, verdict, fee_bps)
+    if proof.status == "reported":
+        raise Refused(
+            "reported",
+            "The clock approved this proof and it is disputed: it stays unpaid unless you approve "
+            "it, and cannot be rejected any more.",
+        )
+    return _reject(caller, gig, task, proof, verdict)
+
+
+def locked(gig: Gig, proof_id: str) -> tuple[Task, Proof]:
+    """A proof that is not a draft and its task, the task locked first; only inside `db.write`."""
     found = Proof.get_or_none(Proof.id == proof_id, Proof.gig_id == gig.id)
     if found is None:
         raise not_found("proof")
     task = tasks.locked(gig, found.task_id)
-    (proof,) = db.lock(Proof.select().where(Proof.id == proof_id))
-    return task, proof
+    proofs = db.lock(Proof.select().where(Proof.id == proof_id, ~DRAFT))
+    if not proofs:
+        raise not_found("proof")
+    log_order.follow(proof_id)
+    return task, proofs[0]
 
 
 def _refuse_revision(proof: Proof) -> None:
@@ -96,27 +121,28 @@ def _refuse_revision(proof: Proof) -> None:
         raise Refused("timeout_approved", "The review time ran out, so the approval is final.")
 
 
-def _approve(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict) -> Reviewed:
-    price, source = proof.locked_price_units, proof.price_source
-    if price is None:
-        price = gig.price_units if verdict.amount_units is None else verdict.amount_units
-        source = "gig" if verdict.amount_units is None else "review"
-    elif verdict.amount_units is not None:
-        raise invalid("amount", "the price of this proof is fixed; leave it out")
+def _approve(
+    caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict, fee_bps: int | None
+) -> Reviewed:
     before = proof.status
+    price = verdict_prices.first(gig, proof, verdict.amount_units)
+    raised = verdict_prices.is_raised(gig, proof, price.units)
     move(
         proof,
         "approve",
         Proof.rollup_id.is_null(),
-        locked_price_units=price,
-        price_source=source,
-        feedback=verdict.feedback,
+        locked_price_units=price.units,
+        price_source=price.source,
+        feedback=verdict.feedback or "",
         rejection_tag=None,
         reviewed_at=clock.now(),
     )
-    move(task, "approve")
-    _tell(caller.account_id, gig, proof, revised=before != "pending", auto=False)
-    return Reviewed(proof, before, requeued=False)
+    if before != "reported":
+        move(task, "approve")
+    if raised:
+        verdict_prices.require_cover(gig, fee_bps)
+    tell(caller.account_id, gig, proof, revised=before != "pending")
+    return Reviewed(proof, before, revised=before != "pending")
 
 
 def _reject(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict) -> Reviewed:
@@ -125,41 +151,44 @@ def _reject(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict
         proof,
         "reject",
         Proof.rollup_id.is_null(),
-        feedback=verdict.feedback,
+        feedback=verdict.feedback or "",
         rejection_tag=verdict.rejection_tag or "other",
         reviewed_at=clock.now(),
+        **verdict_prices.unagreed(task, proof),
     )
-    plan = ask(gig.distribution).rejected(gigs.facts(gig), arrivals.facts(task), verdict.requeue)
-    apply(plan, gig, task)
-    requeued = any(isinstance(effect, PutBack) for effect in plan)
-    if requeued:
-        Proof.update(returned=True).where(Proof.id == proof.id).execute()
-        proof.returned = True
-        cancellation.catch(gig, task, caller.account_id)
-    _tell(caller.account_id, gig, proof, revised=before != "pending", auto=False)
-    return Reviewed(proof, before, requeued)
+    why_not = give_back(caller, gig, task, proof, verdict.requeue)
+    tell(caller.account_id, gig, proof, revised=before != "pending")
+    return Reviewed(proof, before, before != "pending", why_not)
 
 
-def _tell(actor: str, gig: Gig, proof: Proof, *, revised: bool, auto: bool) -> None:
-    approved = proof.status in PAYABLE
-    events.append(
-        "proof.approved" if approved else "proof.rejected",
-        events.Subject("proof", proof.id),
-        actor=actor,
-        gig_id=gig.id,
-        mailbox_id=proof.mailbox_id,
-        data={
-            "gig_title": gig.title,
-            "mailbox_id": proof.mailbox_id,
-            "proof_id": proof.id,
-            "task_identifier": proof.task_id,
-            "amount": money_field(proof.locked_price_units if approved else 0),
-            "feedback": proof.feedback,
-            "rejection_tag": proof.rejection_tag,
-            "revised": revised,
-            "auto": auto,
-        },
-    )
+def _repeat(
+    caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict, fee_bps: int | None
+) -> Reviewed:
+    """The same verdict once more: what it says anew is recorded while it may be revised."""
+    said = {"feedback": verdict.feedback, "rejection_tag": verdict.rejection_tag}
+    new: dict[str, Any] = {
+        name: value for name, value in said.items() if value not in (None, getattr(proof, name))
+    }
+    price = verdict_prices.again(proof, verdict.amount_units)
+    if price is not None:
+        new |= {"locked_price_units": price.units, "price_source": price.source}
+    moves_task = not verdict.approve and verdict.requeue not in (None, proof.returned)
+    if not new and not moves_task:
+        return Reviewed(proof, proof.status)
+    _refuse_revision(proof)
+    raised = price is not None and verdict_prices.is_raised(gig, proof, price.units)
+    if new:
+        write(proof, reviewed_at=clock.now(), **new)
+    if raised:
+        verdict_prices.require_cover(gig, fee_bps)
+    why_not = None
+    if moves_task:
+        why_not = give_back(caller, gig, task, proof, requeue=True)
+        if proof.returned:
+            tell_released(caller, task, proof)
+    if new:
+        tell(caller.account_id, gig, proof, revised=True)
+    return Reviewed(proof, proof.status, bool(new), why_not)
 
 
 def time_out(limit: int = 200) -> int:
@@ -172,18 +201,19 @@ def time_out(limit: int = 200) -> int:
 
 def _time_out(proof_id: str) -> bool:
     """However many processes ring at once, one of them makes the move."""
-    found = Proof.get(Proof.id == proof_id)
+    found = Proof.get_or_none(Proof.id == proof_id)
+    if found is None:
+        # Withdrawn, and deleted as a draft.
+        return False
     gig = gigs.get(found.gig_id)
     task = tasks.locked(gig, found.task_id)
     now = clock.now()
     if not take(Proof, proof_id, "time_out", Proof.timeout_at <= now, reviewed_at=now):
         return False
+    log_order.follow(proof_id)
     proof = Proof.get(Proof.id == proof_id)
-    if proof.locked_price_units is None:
-        Proof.update(locked_price_units=gig.price_units, price_source="gig").where(
-            Proof.id == proof_id
-        ).execute()
-        proof.locked_price_units = gig.price_units
+    price = verdict_prices.first(gig, proof)
+    write(proof, locked_price_units=price.units, price_source=price.source)
     move(task, "approve")
-    _tell("scheduler", gig, proof, revised=False, auto=True)
+    tell("scheduler", gig, proof, revised=False, auto=True)
     return True

@@ -14,7 +14,11 @@ _TAKEN = """
 SELECT mailbox_id, count(*), sum(CASE WHEN excused THEN 1 ELSE 0 END) FROM take
 WHERE mailbox_id IN ({marks}) GROUP BY mailbox_id
 """
-_PROVEN = "SELECT mailbox_id, count(*) FROM proof WHERE mailbox_id IN ({marks}) GROUP BY mailbox_id"
+# A draft is not handed in.
+_PROVEN = """
+SELECT mailbox_id, count(*) FROM proof
+WHERE mailbox_id IN ({marks}) AND status <> 'draft' GROUP BY mailbox_id
+"""
 _IN_HAND = """
 SELECT mailbox_id, count(*) FROM task
 WHERE mailbox_id IN ({marks}) AND status = 'claimed' AND (expires_at IS NULL OR expires_at > ?)

@@ -20,7 +20,7 @@ def of_gig(caller: Caller, gig_id: str, grace_seconds: int) -> str:
         gig = gigs.get(gig_id)
         permit("gig.rotate_secret", caller, gig)
         # Of two at once the second must see the first one's secret, to keep it.
-        (locked,) = db.lock(Gig.select().where(Gig.id == gig.id))
+        locked = gigs.locked(gig.id)
         changes = webhook_secrets.replacing(locked, clock.now(), grace_seconds)
         Gig.update(**changes).where(Gig.id == gig.id).execute()
         events.append(

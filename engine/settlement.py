@@ -156,7 +156,7 @@ def unavailable() -> Refused:
 def _decide(command: Command, fee_bps: int) -> dict[str, Any]:
     """Make the rollups of this command, or refuse if the pot cannot cover them all and the fee."""
     # The gig's lock makes two settlements of it take turns; the second finds nothing left.
-    gig: Gig = db.lock(Gig.select().where(Gig.id == command.gig_id))[0]
+    gig = gigs.locked(command.gig_id)
     now: Command = db.lock(Command.select().where(Command.id == command.id))[0]
     if now.result is not None:
         result: dict[str, Any] = now.result

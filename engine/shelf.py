@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from engine import briefs, gigs, mailboxes
@@ -35,20 +36,25 @@ def read(caller: Caller, gig_id: str, task_id: str) -> Seen:
 
 
 def find(caller: Caller, gig: Gig, has: frozenset[str], task_id: str) -> Seen:
-    """A task that the caller, in these roles of his, can see; 404 for one that he cannot.
-
-    Nobody but the owner sees what waits for publication or money, came back to him, or is deleted;
-    and a copy, or what was assigned to one worker, nobody but he and that worker.
-    """
+    """A task that the caller, in these roles of his, can see; 404 for one that he cannot."""
     owner = OWNER in has
     own = frozenset(mailboxes.ids_of(caller, gig))
     task = Task.get_or_none(Task.id == task_id, Task.gig_id == gig.id)
     if task is None:
         raise not_found("task")
-    # His copy, or the task that the owner has given to him alone.
-    his = task.mailbox_id if task.template_number is not None else task.assignee_id
-    anothers = his is not None and his not in own
-    if not owner and (task.status in _OWNERS_ONLY or anothers):
+    if not owner and not is_shown(task, own):
         raise not_found("task")
     briefs.fill([task])
     return Seen(gig, task, owner, own)
+
+
+def is_shown(task: Task, mailbox_ids: Container[str]) -> bool:
+    """May a worker with these places in the gig see it?
+
+    Nobody but the owner sees what waits for publication or money, came back to him, or is deleted;
+    and a copy, what was assigned to one worker, or what he named himself, nobody but he and that
+    worker.
+    """
+    his = task.mailbox_id if task.template_number is not None else task.assignee_id
+    his = task.named_by or his
+    return task.status not in _OWNERS_ONLY and (his is None or his in mailbox_ids)

@@ -53,6 +53,7 @@ TASK: Moves = {
     ("claimed", "hand_back"): "unassigned",
     ("submitted", "hand_back"): "unassigned",
     ("approved", "hand_back"): "unassigned",
+    ("rejected", "hand_back"): "unassigned",
     # A copy's template goes on without it.
     ("claimed", "discard"): "discarded",
     ("claimed", "submit"): "submitted",
@@ -64,6 +65,8 @@ TASK: Moves = {
     ("rejected", "approve"): "approved",
     ("submitted", "return"): "queued",
     ("approved", "return"): "queued",
+    # The rejection had kept it with its worker at first.
+    ("rejected", "return"): "queued",
     ("submitted", "reject"): "rejected",
     ("approved", "reject"): "rejected",
 }

@@ -13,6 +13,7 @@ from engine.forms import Form
 from engine.ids import new_id
 from engine.models.gig import Gig
 from engine.models.task import Task
+from engine.operations import Caller, permit
 from engine.spending import BY_OWNER, Counted
 
 # Nothing comes back when the external id was taken by a transaction that has committed since it
@@ -31,6 +32,7 @@ def submit(gig_id: str, token: str, sent: Form, draft_id: str | None = None) -> 
         gig = gigs.get(gig_id)
         if not hmac.compare_digest(gig.token.encode(), token.encode()):
             raise Refused("wrong_token", "This is not the gig's token. Ask its owner.")
+        permit("task.send", Caller(gig.owner_id), gig, member=False)
         return take_in(gig, sent, draft_id)
 
     return db.write(write)

@@ -127,11 +127,25 @@ def _price(caller: Caller, gig: Gig, task: Task, value: Price) -> Changed:
     proof = _undecided(task) if task.status == "submitted" and named is not None else None
     if proof is not None:
         held = named
+    _require_kept_aside(gig, task, held)
+    if proof is not None:
         _settle(caller, proof, value, named)
     if (before, task.held_price_units) != (value, held):
         _set(gig, task, price_units=value.units, price_tbd=value.tbd, held_price_units=held)
         _tell(caller, task, "price", _shown(before), _shown(value))
     return Changed(gig, task, proof_updated=proof is not None)
+
+
+def _require_kept_aside(gig: Gig, task: Task, held: int | None) -> None:
+    """What a cancelled gig keeps aside for work in hand, which its pot may have no more than."""
+    kept = own_price(gig, task)[0] if task.held_price_units is None else task.held_price_units
+    kept = gig.price_units if kept is None else kept
+    if gig.status == "cancelled" and task.status in IN_HANDS and (held or 0) > kept:
+        raise Refused(
+            "gig_closed",
+            "This gig is cancelled, so the price of work in hand rises no more. "
+            "Approve the proof with an amount, if its price is open.",
+        )
 
 
 def own_price(gig: Gig, task: Task) -> tuple[int | None, str]:
@@ -164,7 +178,7 @@ def _settle(caller: Caller, proof: Proof, value: Price, named: int | None) -> No
         mailbox_id=proof.mailbox_id,
         data={
             "proof_id": proof.id,
-            "task_identifier": proof.task_id,
+            "task_identifier": proof.identifier,
             "locked_price": money_field(named),
         },
     )

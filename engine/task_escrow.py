@@ -214,7 +214,7 @@ def _give_up(command: Command, task_id: str, refusal: Refused) -> bool:
 def _changed(escrow: Escrow, what: str) -> None:
     """What the chain says of a task's deposit, in the transaction that books it."""
     # The gig first, as whoever settles or cancels it does; then whom the task is to be given to.
-    (gig,) = db.lock(Gig.select().where(Gig.id == escrow.gig_id))
+    gig = gigs.locked(escrow.gig_id)
     arrivals.hold_assignee(escrow.task_id)
     numbers = db.rows("SELECT number FROM task WHERE id = ?", (escrow.task_id,))
     entries.hold(*(number for (number,) in numbers))

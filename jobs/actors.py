@@ -19,6 +19,7 @@ from engine import (
     escrow_repair,
     holds,
     idempotency,
+    notification_list,
     passwords,
     proofs,
     reconcile,
@@ -77,6 +78,7 @@ def forget() -> None:
     counters.forget_old()
     idempotency.forget_old()
     passwords.forget_old()
+    notification_list.forget_old()
 
 
 def follow() -> None:

@@ -6,13 +6,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from engine.chain import local
 from engine.chain.anvil import AnvilMissing, find_anvil, install_anvil
+from engine.chain.client import Chain
 from tests.services import Postgres, Redis, Sqlite
 from tests.world import World
 
 BACKENDS = ("sqlite", "postgres")
+
+# As in production. What people are shown on a terminal takes longer than the request it tells of.
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(),
+    ]
+)
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +66,25 @@ def chain(anvil: None, tmp_path: Path) -> Iterator[local.LocalChain]:
     local.stop(tmp_path / "chain")
 
 
+@pytest.fixture(scope="session")
+def shared_chain(
+    anvil: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[local.LocalChain]:
+    """One chain for all; it starts once, which takes longer than what is done on it."""
+    folder = tmp_path_factory.mktemp("shared-chain")
+    yield local.ensure(folder)
+    local.stop(folder)
+
+
+@pytest.fixture
+def reset_chain(shared_chain: local.LocalChain) -> Iterator[local.LocalChain]:
+    """The shared chain, which forgets afterwards what a test has done."""
+    node = Chain(shared_chain.rpc_url)
+    before = node.request("evm_snapshot")
+    yield shared_chain
+    assert node.request("evm_revert", before) is True
+
+
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     """(database URL, broker URL): SQLite and the stub broker, or PostgreSQL and Redis."""
@@ -73,9 +105,9 @@ def world(backend: tuple[str, str]) -> Iterator[World]:
 
 
 @pytest.fixture
-def paying_world(backend: tuple[str, str], chain: local.LocalChain) -> Iterator[World]:
-    """An install with a chain of its own, its workers running."""
-    made = World(*backend, chain=chain)
+def paying_world(backend: tuple[str, str], reset_chain: local.LocalChain) -> Iterator[World]:
+    """An install with a chain, its workers running."""
+    made = World(*backend, chain=reset_chain)
     made.start()
     yield made
     made.stop()

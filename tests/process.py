@@ -12,9 +12,13 @@ import sys
 import time
 from pathlib import Path
 
+from tests.forking import Forked
+
 MUSTER = str(Path(sys.executable).with_name("muster"))
 START_SECONDS = 90
 STOP_SECONDS = 60
+# The long rounds start the program itself.
+FORKS = not os.environ.get("MUSTER_SOAK")
 # What a process says once it does its work.
 READY = {"worker": "Muster works.", "scheduler": "Muster schedules."}
 # Below the ports that outgoing connections take, so that a port stays free while nobody listens.
@@ -32,15 +36,19 @@ class Process:
         self.log = folder / f"{self.name}.log"
         # What it is started with; a fault may put another program before Muster.
         self.program = [MUSTER]
-        self._popen: subprocess.Popen[bytes] | None = None
+        self._popen: subprocess.Popen[bytes] | Forked | None = None
         self._said_before = 0
 
     def start(self, environment: dict[str, str], folder: Path) -> None:
         port = [] if self.port is None else ["--port", str(self.port)]
+        command = [*self.program, self.kind, *port]
         with self.log.open("ab") as log:
             self._said_before = log.tell()
+            if FORKS and self.program == [MUSTER]:
+                self._popen = Forked(command, environment, folder, self.log)
+                return
             self._popen = subprocess.Popen(
-                [*self.program, self.kind, *port],
+                command,
                 env=environment,
                 cwd=folder,
                 stdin=subprocess.DEVNULL,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import simplejson
+from flask import Flask
 
 from engine import development, install, reconcile, settings
 from engine.chain.local import LocalChain
@@ -106,7 +107,7 @@ class World:
             given |= chain_settings(chain)
         self.settings = settings.load({}, {**given, **more})
         self.runtime = Runtime(self.settings)
-        self.app = web_app.create(self.runtime)
+        self.app = _app(self.runtime)
         self.chain = chain
         self._following: threading.Thread | None = None
         self._stop = threading.Event()
@@ -125,10 +126,14 @@ class World:
         self._following.start()
 
     def _follow(self) -> None:
+        looks = itertools.count()
         while not self._stop.wait(0.1):
-            if not reconcile.idle():
+            busy = not reconcile.idle()
+            if busy:
                 development.mine(1)
-            self.runtime.actors.ring("follow")
+            # While nothing of ours is under way there is little to see.
+            if busy or next(looks) % 5 == 0:
+                self.runtime.actors.ring("follow")
 
     def stop_following(self) -> None:
         self._stop.set()
@@ -225,6 +230,20 @@ class World:
 
     def usdc_units(self, address: str) -> int:
         return install.treasury().usdc_units(address)
+
+
+_apps: dict[bool, Flask] = {}
+
+
+def _app(runtime: Runtime) -> Flask:
+    """An application over this runtime. Only its settings differ from test to test."""
+    dev = runtime.settings.is_dev
+    if dev not in _apps:
+        _apps[dev] = web_app.create(runtime)
+    if dev:
+        development.check_stage()
+    _apps[dev].config.update(MUSTER=runtime.settings, RUNTIME=runtime)
+    return _apps[dev]
 
 
 def chain_settings(chain: LocalChain) -> dict[str, str]:

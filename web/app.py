@@ -16,6 +16,7 @@ from web.routes import (
     bulk,
     changes,
     claim_links,
+    comments,
     dashboard,
     deliveries,
     dev,
@@ -29,10 +30,15 @@ from web.routes import (
     invites,
     link_pages,
     mailboxes,
+    notifications,
     pages,
     proofs,
     public,
     queues,
+    reputation,
+    reviews,
+    share_links,
+    submit_page,
     tasks,
     wallets,
 )
@@ -79,6 +85,7 @@ def create(runtime: Runtime) -> Flask:
         gigs.routes,
         invites.routes,
         mailboxes.routes,
+        share_links.routes,
         dashboard.routes,
         inbound.routes,
         drafts.routes,
@@ -89,10 +96,14 @@ def create(runtime: Runtime) -> Flask:
         holding.routes,
         tasks.routes,
         changes.routes,
+        comments.routes,
         proofs.routes,
+        reviews.routes,
         wallets.routes,
         funds.routes,
         deliveries.routes,
+        notifications.routes,
+        reputation.routes,
         public.routes,
     ):
         api.register_blueprint(blueprint)
@@ -103,6 +114,7 @@ def create(runtime: Runtime) -> Flask:
     app.config["API"] = api
     app.register_blueprint(pages.routes)
     app.register_blueprint(link_pages.routes)
+    app.register_blueprint(submit_page.routes)
     errors.register(app)
     app.after_request(limits.headers)
     metrics.count_requests(app)

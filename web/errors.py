@@ -32,6 +32,7 @@ STATUS: dict[str, int] = {
     "wrong_code": 403,
     "wrong_signature": 403,
     "not_joined": 403,
+    "not_a_member": 403,
     "mailbox_inactive": 403,
     "invite_required": 403,
     "invite_unknown": 403,

@@ -19,7 +19,7 @@ from engine import commands, idempotency
 from engine.db import db
 from engine.errors import Refused, invalid
 from engine.idempotency import Answer, Keyed
-from web import auth, waiting
+from web import auth, shares, waiting
 
 METHODS = frozenset({"POST", "PATCH", "DELETE"})
 # What takes effect in many transactions, and sees to its key by itself.
@@ -55,14 +55,18 @@ def _given() -> Keyed | None:
 
 
 def _principal() -> str:
-    """The account, or else what stands for it: the gig's token, or where the request comes from."""
+    """The account, or else what stands for it: a token, or where the request comes from."""
+    shared = shares.given()
+    if shared is not None:
+        # Asked for before a stored answer is: a link that was replaced opens none of those either.
+        shares.opened(shared)
     caller = auth.optional_caller()
     if caller is not None:
         if "all" in caller.scopes:
             return caller.account_id
         # A key that may do less must not be shown what another key of the account was answered.
         return " ".join((caller.account_id, *sorted(caller.scopes)))
-    token = request.args.get("token") or request.headers.get("x-admin-key")
+    token = request.args.get("token") or request.headers.get("x-admin-key") or shared
     if token is not None:
         return "token:" + hashlib.sha256(token.encode()).hexdigest()
     return f"address:{request.remote_addr}"

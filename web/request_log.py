@@ -15,8 +15,9 @@ HEADER = "X-Request-Id"
 
 log = structlog.get_logger()
 
-# Whoever reads a token can use it; ids have an underscore, tokens have none but for SHARE_'s.
-_TOKEN = re.compile(r"(?<=/)(?:SHARE_)?[^/_]{20,}(?=/|$)")
+# Whoever reads a token can use it. Ids have an underscore, tokens have none but for SHARE_'s; of a
+# link that somebody mistyped the whole part goes.
+_TOKEN = re.compile(r"(?<=/)(?:[^/_]{20,}|[^/]*share_[^/]*)(?=/|$)|(?<=^/submit/).+", re.I | re.S)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}", re.ASCII)
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from flask import current_app
 
-from engine import gigs, rows, task_changes
+from engine import comment_readers, gigs, task_changes
 from engine.invites import Invitation
 from engine.models.event import Event
 from engine.models.gig import Gig, Invite
-from engine.models.proof import Proof
 from engine.models.rollup import Rollup
 from engine.models.task import Task
 from engine.models.wallet import Wallet
@@ -124,6 +123,7 @@ def task_view(
         "deposit_id": task.deposit_id,
         "source_task_id": task.source_task_id,
         "alias": alias,
+        "comments_policy": comment_readers.policy_of(gig, task),
     }
     if owner or holder:
         view["private_details"] = task.private_details
@@ -145,17 +145,6 @@ def payload_view(payload: str, *, preview: bool) -> dict[str, Any]:
         "payload_truncated": True,
         "payload_bytes": len(payload.encode()),
     }
-
-
-def proof_view(proof: Proof, seen_as: frozenset[str]) -> dict[str, Any]:
-    """A proof; its private note opens to its reviewer once it is paid out (R-06)."""
-    view = rows.values(proof)
-    view["price_pending"] = proof.locked_price_units is None
-    locked = bool(proof.private_note) and proof.paid_out_at is None
-    view["private_note_locked"] = locked
-    if locked and "submitter" not in seen_as:
-        view["private_note"] = None
-    return view
 
 
 def rollup_view(rollup: Rollup, proof_ids: list[str]) -> dict[str, Any]:

@@ -137,6 +137,7 @@ def up(migrator, db):
         'UNIQUE INDEX "mailbox_share_token" ON "mailbox" ("share_token")',
         'UNIQUE INDEX "task_named_by_named_as" ON "task" ("named_by", "named_as")',
         'INDEX "notification_unseen" ON "notification" ("account_id") WHERE ("seen_at" IS NULL)',
+        'INDEX "notification_seen" ON "notification" ("seen_at") WHERE ("seen_at" IS NOT NULL)',
     ):
         db.execute_sql(f"CREATE {index}")
 

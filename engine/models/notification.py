@@ -27,3 +27,8 @@ UNSEEN = Notification.seen_at.is_null()
 Notification.add_index(
     Notification.index(Notification.account_id, name="notification_unseen", where=UNSEEN)
 )
+# What has been seen is deleted some time later.
+SEEN = Notification.seen_at.is_null(False)
+Notification.add_index(
+    Notification.index(Notification.seen_at, name="notification_seen", where=SEEN)
+)

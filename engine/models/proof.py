@@ -33,7 +33,8 @@ class Proof(Table):
     task_identifier = peewee.TextField(null=True)
     # What he asks for instead of the price; paid only if it is approved at that (R-02).
     asking_price_units = peewee.BigIntegerField(null=True)
-    # How many times it was handed in: 0 for a draft that never was.
+    # How many times its mailbox has handed in its work on the task, by this proof or one before it;
+    # 0 for a draft that never was.
     times_submitted = peewee.BigIntegerField(default=1, constraints=[peewee.SQL("DEFAULT 1")])
     # When its task went on to others, which makes its rejection final.
     returned_at = peewee.BigIntegerField(null=True)
@@ -51,6 +52,8 @@ class Proof(Table):
         indexes = ((("gig_id", "submitted_at", "id"), False),)
 
 
+# Its worker's alone (R-03).
+DRAFT = in_states(Proof.status, "draft")
 PAYABLE = ("approved", "timeout_approved")
 UNDECIDED = in_states(Proof.status, "pending")
 UNCARRIED = Proof.rollup_id.is_null() & in_states(Proof.status, *PAYABLE)
@@ -63,6 +66,13 @@ REPORTED = in_states(Proof.status, "reported")
 # What may still have to be paid: approved work, what is disputed, and rejections that may still be
 # revised (R-04). What is undecided is not among it; its task is in its worker's hands.
 UNSETTLED = UNCARRIED | REPORTED | (UNCLOSED & ~Proof.returned)
+
+
+def may_be_revised(proof: Proof) -> bool:
+    """Is there a verdict that its reviewer may still change (R-04)?"""
+    decided = proof.status in ("approved", "rejected")
+    return decided and proof.rollup_id is None and not proof.returned
+
 
 # At most one proof of a task is alive (R-01), whatever two requests do at once.
 LIVE = in_states(Proof.status, "draft", "pending", *PAYABLE, "reported")

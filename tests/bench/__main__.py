@@ -22,6 +22,7 @@ from tests.bench.measure import Effort, Findings
 BENCHES = {
     "submissions": "tests.bench.submissions",
     "claims": "tests.bench.claiming",
+    "peers": "tests.bench.peers",
     "settlements": "tests.bench.settlements",
     "blocks": "tests.bench.blocks",
     "deliveries": "tests.bench.delivering",

@@ -12,6 +12,7 @@ import psycopg
 from engine import claims_postgres, claims_sqlite
 from engine import rows as rows_of
 from engine.claim_requests import ClaimRequest
+from engine.db import _numbered
 from engine.ids import new_id
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
@@ -124,7 +125,8 @@ def claim_postgres(url: str, gig_id: str, mailbox_id: str, count: int) -> Step:
     connection = postgres(url)
     request = ClaimRequest(Gig(id=gig_id), Mailbox(id=mailbox_id), count)
     text, names = claims_postgres._statement(request, {})
-    sql = text.replace("?", "%s")
+    sql = _numbered(text)
+    raw = psycopg.RawCursor(connection)
     fixed = {
         "gig": gig_id,
         "mailbox": mailbox_id,
@@ -146,9 +148,20 @@ def claim_postgres(url: str, gig_id: str, mailbox_id: str, count: int) -> Step:
                 "as_of": claims_postgres.LAST if as_of is None else as_of,
             }
             params = [values[name] for name in names]
-            rows = connection.execute(sql, params, prepare=True).fetchall()
+            rows = raw.execute(sql, params, prepare=True).fetchall()
         got = rows[0][claims_postgres.STANDING_COLUMNS] is not None
         return 1 if got and len(rows) == count else 0
+
+    return step
+
+
+def finish_postgres(url: str, mailbox_id: str) -> Step:
+    """Mark as handed in all that a mailbox holds; answers how many tasks that were."""
+    connection = postgres(url)
+    sql = "UPDATE task SET status = 'submitted' WHERE mailbox_id = %s AND status = 'claimed'"
+
+    def step() -> int:
+        return connection.execute(sql, (mailbox_id,), prepare=True).rowcount
 
     return step
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from itertools import cycle
 
 from engine import polls
 from engine.db import db
@@ -25,6 +26,8 @@ POLLERS = 64
 # Claims without a vacuum, and those at both ends whose rates are compared.
 CLAIMS, QUICK_CLAIMS, END = 500_000, 20_000, 10_000
 COUNT = 20
+# How old a reader's snapshot gets, which keeps every dead row of the claims since.
+SNAPSHOT_SECONDS = 30.0
 
 _DECLINE = """
 INSERT INTO exclusion (mailbox_id, task_number, reason, at)
@@ -60,6 +63,7 @@ def measure(effort: Effort, findings: Findings) -> None:
         _behind_declines(bench, effort, findings)
         _beside_the_plain_one(bench, effort, findings)
     _without_vacuum(QUICK_CLAIMS if quick else CLAIMS, findings)
+    _under_an_old_snapshot(5.0 if quick else SNAPSHOT_SECONDS, findings)
     _many_pollers(effort, findings)
 
 
@@ -174,6 +178,31 @@ def _without_vacuum(claims: int, findings: Findings) -> None:
         what = f"the last {end:,} of {claims:,} claims without vacuum"
         first, last = [rates[0]], [rates[2]]
         findings.rows.append(Row("claims", what, "tasks/s", last, f"the first {end:,}", first))
+
+
+def _under_an_old_snapshot(seconds: float, findings: Findings) -> None:
+    with database("postgres") as url, installed(url, workers=POLLERS) as bench:
+        stock(bench.gig.id, int(seconds * 20_000))
+        mailboxes = (bench.mailbox_id(number) for number in range(POLLERS))
+        steps = cycle([bare_sql.claim_postgres(url, bench.gig.id, one, COUNT) for one in mailboxes])
+        with bare_sql.postgres(url) as reader:
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            reader.execute("SELECT count(*) FROM mailbox")
+            # Tasks and seconds, second by second.
+            taken: list[tuple[int, float]] = []
+            until = time.perf_counter() + seconds
+            while time.perf_counter() < until:
+                began, claims = time.perf_counter(), 0
+                while time.perf_counter() - began < 1:
+                    assert next(steps)() == 1
+                    claims += 1
+                taken.append((claims * COUNT, time.perf_counter() - began))
+            reader.execute("ROLLBACK")
+        rates = [tasks / took for tasks, took in (taken[0], taken[-1])]
+        what = f"claims of {COUNT} at the end of {seconds:.0f} s under one snapshot"
+        findings.rows.append(
+            Row("claims", what, "tasks/s", [rates[1]], "in its first second", [rates[0]])
+        )
 
 
 def _many_pollers(effort: Effort, findings: Findings) -> None:

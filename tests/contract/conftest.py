@@ -25,7 +25,7 @@ INSIDES = re.compile(
 )
 # 32 bytes in hex are a private key unless they are called a hash.
 SECRETS = re.compile(r"mk_[A-Za-z0-9]{32}|whsec_|(?<!hash\": \")\b0x[0-9a-f]{64}\b")
-SHOWN_ONCE = {"api_key", "webhook_secret", "invite_url", "webhook"}
+SHOWN_ONCE = {"api_key", "webhook_secret", "invite_url", "webhook", "share_token"}
 
 
 def _secrets(value: Any) -> Iterator[str]:

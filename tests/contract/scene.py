@@ -80,6 +80,8 @@ class Scene:
     ids: dict[str, str] = field(default_factory=dict)
     held: str = ""
     draft: str = ""
+    proof_draft: str = ""
+    share_token: str = ""
 
     @classmethod
     def of(cls, world: World) -> Scene:
@@ -91,8 +93,11 @@ class Scene:
         world.task(gig, "proven")
         made.held = world.task(gig, "held")
         made.draft = world.task(gig, "draft", draft="true")
+        made.share_token = worker.get("/mailboxes/mine")["mailboxes"][0]["share_token"]
         first, _ = worker.post(f"{gig.path}/queue/poll", {"count": 2})["tasks"]
         proof = worker.post(f"{gig.path}/proofs", {"task_identifier": first["id"]})["proof"]
+        drafted = {"task_identifier": world.task(gig, "drafted"), "draft": True}
+        made.proof_draft = worker.post(f"{gig.path}/proofs", drafted)["proof"]["id"]
         (delivery,) = gig.owner.get("/deliveries")["deliveries"]
         made.ids = {
             "delivery_id": delivery["id"],
@@ -105,7 +110,11 @@ class Scene:
             "command_id": "CMD_01JZZZZZZZZZZZZZZZZZZZZZZZ",
             "token": gig.invite,
             "key_id": gig.owner.post("/auth/keys")["id"],
+            "wallet": "0x" + "1" * 40,
         }
+        said = {"body": "A word for the owner."}
+        told = worker.post(f"{gig.path}/tasks/{made.ids['task_id']}/comments", said)
+        made.ids["comment_id"] = told["comment"]["id"]
         return made
 
     @property
@@ -119,15 +128,24 @@ class Scene:
         assert not unknown, f"{route.name}: say in Scene.ids what {unknown} is"
         # These take a task that is none yet.
         own = {"task_id": self.draft} if route.endpoint.startswith("drafts.") else {}
+        # And these a proof that is not handed in yet.
+        if route.endpoint in ("proofs.edit", "proofs.submit", "proofs.delete"):
+            own = {"proof_id": self.proof_draft}
         for name in self.ids:
             path = path.replace(f"<{name}>", {**self.ids, **own, **instead}[name])
-        token = {"inbound.submit": self.gig.token, "public.invite_info": self.gig.invite}
-        return f"{path}?token={token[route.endpoint]}" if route.endpoint in token else path
+        query = {
+            "inbound.submit": f"?token={self.gig.token}",
+            "public.invite_info": f"?token={self.gig.invite}",
+            "public.mailbox_info": f"?token={self.share_token}",
+            "public.task": f"?token={self.share_token}&task={self.held}",
+        }
+        return path + query.get(route.endpoint, "")
 
     def body(self, route: Route) -> dict[str, Any] | None:
         """A body that the route takes."""
         if route.body is None:
             return None
+        link = {"share_token": self.share_token}
         return {
             "gigs.create": {"title": "Another gig"},
             "install.provision": {"email": "new@example.com"},
@@ -135,8 +153,14 @@ class Scene:
             "access.send_code": {"email": f"{new_token()}@example.com"},
             "access.verify_code": {"email": "new@example.com", "code": "000000"},
             "proofs.hand_in": {"task_identifier": self.held},
+            "proofs.edit": {"tags": ["new"]},
             "holding.report": {"violation": "Spam."},
-            "proofs.review": {"action": "approve"},
+            "reviews.review": {"action": "approve"},
+            "reviews.bulk_review": {
+                "reviews": [{"proof_id": self.ids["proof_id"], "action": "approve"}]
+            },
+            "reviews.change_tags": {"tags": ["new"]},
+            "reviews.give_alias": {"alias": "mine"},
             "funds.deposit": {"wallet_alias_id": self.ids["wallet_id"], "amount": "1"},
             "wallets.verify": {"signature": "0x" + "0" * 130},
             "wallets.transfer": {"to_address": "0x" + "1" * 40, "amount": "1"},
@@ -154,6 +178,11 @@ class Scene:
             "changes.prices": {"updates": [{"id": self.ids["task_id"], "price": "tbd"}]},
             "changes.tags_of_many": {"updates": [{"id": self.ids["task_id"], "tags": []}]},
             "tasks.give_alias": {"alias": "mine"},
+            "comments.post": {"body": "Hello.", "parent_id": self.ids["comment_id"]},
+            "comments.set_policy": {"policy": "public"},
+            "public.submit_proof": {**link, "task_identifier": self.held},
+            "public.decline": {**link, "task": self.ids["task_id"]},
+            "public.report": {**link, "task": self.ids["task_id"], "violation": "Spam."},
             "dev.advance": {"seconds": 0},
             "dev.faucet": {"address": "0x" + "1" * 40},
         }.get(route.endpoint, {})
@@ -163,7 +192,8 @@ class Scene:
         mine = ("queues.poll", "proofs.hand_in", "mailboxes.join", "mailboxes.update")
         mine += ("holding.decline", "holding.report", "holding.heartbeat")
         mine += ("deliveries.rotate_of_mailbox", "mailboxes.inbound", "mailboxes.leave")
-        mine += ("claim_links.claim",)
+        mine += ("proofs.edit", "proofs.submit", "proofs.withdraw", "proofs.delete")
+        mine += ("claim_links.claim", "share_links.regenerate")
         return self.worker if route.endpoint in mine else self.owner
 
     def headers(self, route: Route, person: Person | None = None) -> dict[str, str]:

@@ -62,7 +62,7 @@ def test_each_list_of_the_dashboard_goes_on_by_its_own_cursor(world: World) -> N
     known = lists(scene)
     makers = {
         "mailboxes": known["mailboxes.of_gig"].add,
-        "proofs": known["proofs.list_proofs"].add,
+        "proofs": known["reviews.list_proofs"].add,
         "rollups": known["funds.list_rollups"].add,
         "tasks": known["queues.queue"].add,
     }

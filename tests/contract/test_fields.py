@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -82,7 +83,7 @@ def test_no_value_of_any_parameter_of_a_query_is_a_fault_of_ours(world: World) -
 
     def holds(row: tuple[Route, str]) -> None:
         route, name = row
-        base = scene.path(route) if name != "token" else scene.path(route).partition("?")[0]
+        base = re.sub(f"(?<=[?&]){name}=[^&]*&?", "", scene.path(route)).rstrip("?&")
         for text in TEXTS:
             path = f"{base}{'&' if '?' in base else '?'}{name}={quote(text)}"
             told_of(world.call(route.method, path, headers=scene.headers(route)), name)

@@ -62,8 +62,9 @@ def play(scene: Scene, schema: Any, urls: Sequence[str | None], count: int) -> d
             for name in case.path_parameters or {}:
                 case.path_parameters[name] = scene.ids[name]
             if "token" in (case.query or {}):
-                public = case.path.startswith("/api/public/")
-                case.query["token"] = scene.gig.invite if public else scene.gig.token
+                case.query["token"] = _token(scene, case.path)
+            if isinstance(case.body, dict) and isinstance(case.body.get("share_token"), str):
+                case.body["share_token"] = scene.share_token
         headers = {"x-api-key": keys[who], "x-admin-key": ADMIN_KEY}
         if url is not None:
             _hurry(case, headers)
@@ -81,6 +82,12 @@ def play(scene: Scene, schema: Any, urls: Sequence[str | None], count: int) -> d
 
     run()
     return statuses
+
+
+def _token(scene: Scene, path: str) -> str:
+    if not path.startswith("/api/public/"):
+        return scene.gig.token
+    return scene.gig.invite if path.endswith("/invite-info") else scene.share_token
 
 
 def _hurry(case: Any, headers: dict[str, str]) -> None:

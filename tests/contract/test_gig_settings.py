@@ -26,6 +26,12 @@ FIELDS: list[tuple[str, Any, list[Any], list[Any]]] = [
         [["a"] * 26, ["x" * 257], [""], "a", None],
     ),
     ("default_max_open_tasks", None, [1, 20, 10**9], [0, -1, 10**9 + 1, 1.5, "1", True]),
+    (
+        "default_comments_policy",
+        "private",
+        ["public", "off", "private"],
+        ["", "Public", "none", 1, True, None, []],
+    ),
 ]
 NULLABLE = {field for field, default, _, _ in FIELDS if default is None}
 

@@ -57,6 +57,11 @@ AUTHORITY = {
     "tasks.read": "401 401 403 403 200 200",
     "tasks.give_alias": "401 401 403 403 200 200",
     "tasks.reserved": "401 401 403 403 200 200",
+    "comments.list_comments": "401 401 403 403 200 200",
+    "comments.post": "401 401 403 403 201 201",
+    # The worker's own, which the owner reads; again changes nothing.
+    "comments.delete": "401 401 403 403 200 200",
+    "comments.set_policy": "401 401 403 403 403 200",
     "changes.priority": "401 401 403 403 403 200",
     "changes.price": "401 401 403 403 403 200",
     "changes.tags": "401 401 403 403 403 200",
@@ -67,6 +72,9 @@ AUTHORITY = {
     "changes.tags_of_many": "401 401 403 403 403 200",
     "holding.decline": "401 401 403 403 200 403",
     "holding.report": "401 401 403 403 200 403",
+    # Whoever has the link of a mailbox acts as its worker, who has passed on it by now.
+    "public.decline": "200 200 200 200 200 200",
+    "public.report": "200 200 200 200 200 200",
     # Nobody holds it.
     "holding.heartbeat": "401 401 403 403 409 403",
     "holding.extend": "401 401 403 403 403 409",
@@ -74,9 +82,21 @@ AUTHORITY = {
     "queues.poll": "401 401 403 403 200 403",
     "claim_links.claim": "401 401 403 403 200 403",
     "proofs.hand_in": "401 401 403 403 201 403",
-    "proofs.list_proofs": "401 401 403 403 200 200",
-    "proofs.read_proof": "401 401 403 403 200 200",
-    "proofs.review": "401 401 403 403 403 200",
+    "proofs.edit": "401 401 403 403 200 403",
+    "proofs.submit": "401 401 403 403 200 403",
+    # By then it is handed in.
+    "proofs.delete": "401 401 403 403 409 403",
+    "public.submit_proof": "409 409 409 409 409 409",
+    "reviews.list_proofs": "401 401 403 403 200 200",
+    "reviews.read_proof": "401 401 403 403 200 200",
+    "reviews.change_tags": "401 401 403 403 200 200",
+    "reviews.give_alias": "401 401 403 403 200 200",
+    "reviews.review": "401 401 403 403 403 200",
+    "reviews.bulk_review": "401 401 403 403 403 200",
+    # There is a verdict by now.
+    "proofs.withdraw": "401 401 403 403 409 403",
+    # The clock did not approve it.
+    "reviews.report": "401 401 403 403 403 409",
     "wallets.create": "401 401 201 201 201 201",
     "wallets.mine": "401 401 200 200 200 200",
     "wallets.balances": "401 401 404 404 404 503",
@@ -98,8 +118,16 @@ AUTHORITY = {
     "deliveries.enable": "401 401 404 404 404 200",
     "deliveries.rotate_of_gig": "401 401 403 403 403 200",
     "deliveries.rotate_of_mailbox": "401 401 403 403 200 403",
+    "notifications.list_notifications": "401 401 200 200 200 200",
+    "notifications.summary": "401 401 200 200 200 200",
+    "notifications.see": "401 401 200 200 200 200",
+    "reputation.list_events": "200 200 200 200 200 200",
     # So is the token of the link.
     "public.invite_info": "200 200 200 200 200 200",
+    "public.mailbox_info": "200 200 200 200 200 200",
+    "public.task": "200 200 200 200 200 200",
+    # From here on that token is dead.
+    "share_links.regenerate": "401 401 403 403 200 403",
     "dev.advance": "200 200 200 200 200 200",
     "dev.faucet": "503 503 503 503 503 503",
     "dev.mine": "503 503 503 503 503 503",

@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
-from engine import rows
+from engine import notifications, rows
 from engine.db import db
+from engine.events import Subject
 from engine.ids import new_id, new_token
 from engine.models.account import ApiKey
 from engine.models.command import Command
+from engine.models.comment import Comment
 from engine.models.delivery import Delivery, Endpoint
 from engine.models.gig import Gig, Invite
 from engine.models.mailbox import Mailbox
 from engine.models.proof import Proof
+from engine.models.reputation import ReputationEvent
 from engine.models.rollup import Rollup
 from engine.models.task import QueueEntry, Task
 from engine.models.wallet import Wallet
@@ -62,6 +65,7 @@ def lists(scene: Scene) -> dict[str, Listed]:
         wallet = Wallet.get(Wallet.account_id == stranger.id)
         invite = Invite.get(Invite.token == gig.invite)
         command = Command.select().first()
+        comment = Comment.get(Comment.id == scene.ids["comment_id"])
 
     def add_endpoint() -> None:
         values = {"id": new_id("WHE"), "kind": "test", "owner_id": new_token(), "url": "http://x"}
@@ -94,6 +98,9 @@ def lists(scene: Scene) -> dict[str, Listed]:
         del held["number"]
         rows.insert(Task, {**held, "claimed_at": 1})
 
+    def add_comment() -> None:
+        rows.insert(Comment, copy_of(comment, id=new_id("COMMENT")))
+
     def add_reserved() -> None:
         values = copy_of(task, id=new_id("TASK"), availability="reserved")
         del values["number"]
@@ -119,6 +126,15 @@ def lists(scene: Scene) -> dict[str, Listed]:
 
     def add_key() -> None:
         rows.insert(ApiKey, copy_of(key, id=new_id("KEY"), hash=new_token()))
+
+    def add_notification() -> None:
+        told = ("test.told", "A title", Subject("proof", proof.id), gig.id)
+        notifications.tell([stranger.id, worker.id], *told)
+
+    def add_reputation() -> None:
+        values = {"id": new_id("EVT"), "wallet": scene.ids["wallet"], "type": "proof.approved"}
+        values |= {"role": "gigworker", "at": 1, "gig_id": gig.id, "revised": False}
+        rows.insert(ReputationEvent, values)
 
     return {
         "gigs.mine": Listed("/gigs/mine?tag=wanted", "gigs", stranger, add_gig),
@@ -148,10 +164,19 @@ def lists(scene: Scene) -> dict[str, Listed]:
         "deliveries.list_endpoints": Listed(
             "/deliveries/endpoints", "endpoints", stranger, add_endpoint
         ),
+        "notifications.list_notifications": Listed(
+            "/notifications", "notifications", stranger, add_notification
+        ),
+        "reputation.list_events": Listed(
+            f"/reputation/{scene.ids['wallet']}/events", "events", stranger, add_reputation
+        ),
         "queues.queue": Listed(f"{gig.path}/queue", "tasks", owner, add_task),
         "tasks.reserved": Listed(f"{gig.path}/reserved", "tasks", owner, add_reserved),
+        "comments.list_comments": Listed(
+            f"{gig.path}/tasks/{task.id}/comments", "comments", owner, add_comment
+        ),
         "drafts.list_drafts": Listed(f"{gig.path}/drafts", "drafts", owner, add_draft),
-        "proofs.list_proofs": Listed(f"{gig.path}/proofs", "proofs", owner, add_proof),
+        "reviews.list_proofs": Listed(f"{gig.path}/proofs", "proofs", owner, add_proof),
     }
 
 
@@ -168,10 +193,13 @@ NAMES = (
     "funds.my_rollups",
     "deliveries.list_deliveries",
     "deliveries.list_endpoints",
+    "notifications.list_notifications",
+    "reputation.list_events",
     "queues.queue",
     "tasks.reserved",
+    "comments.list_comments",
     "drafts.list_drafts",
-    "proofs.list_proofs",
+    "reviews.list_proofs",
 )
 
 
@@ -241,7 +269,7 @@ def test_a_cursor_of_another_list_or_another_reader_or_a_changed_one_is_refused(
 
     # An account's own list is not another account's, whatever the path.
     own = ("/wallets", "/auth/keys", "/mailboxes/mine", "/gigs/mine", "/deliveries")
-    for path in own:
+    for path in (*own, "/notifications"):
         for cursor in cursors.values():
             told = scene.other.call("GET", f"{path}?cursor={cursor}").refused(400)
             assert list(told["errors"]) == ["cursor"]

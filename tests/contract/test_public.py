@@ -9,7 +9,9 @@ import pytest
 from engine import clock
 from engine.db import db
 from engine.ids import new_token
+from tests.contract.links import place
 from tests.contract.scene import everything
+from tests.contract.shares import token_of
 from tests.processes import Layout, Starter, start_stack
 from tests.world import Answer, World, at_once
 
@@ -22,7 +24,7 @@ def _ask(world: World, token: str) -> Answer:
     return world.call("GET", f"/public/invite-info?token={token}")
 
 
-def _limited(answer: Answer, limit: str) -> None:
+def limited(answer: Answer, limit: str) -> None:
     told = answer.refused(429, "rate_limited")
     assert told["limit"] == limit
     seconds = int(answer.headers["retry-after"])
@@ -84,12 +86,12 @@ def test_a_token_opens_thirty_times_a_minute_and_an_address_asks_sixty_times(wor
     answers = at_once(31, lambda _: _ask(world, one))
     assert sorted(answer.status for answer in answers) == [200] * 30 + [429]
     (refused,) = [answer for answer in answers if answer.status == 429]
-    _limited(refused, "token")
+    limited(refused, "token")
     # A link that was passed around does not close the others.
     for _ in range(29):
         _ask(world, other).ok()
     for token in (other, third, new_token()):
-        _limited(_ask(world, token), "address")
+        limited(_ask(world, token), "address")
     clock.advance(MINUTE)
     for token in (one, other, third):
         _ask(world, token).ok()
@@ -105,7 +107,7 @@ def test_ten_unknown_tokens_shut_an_address_out_for_the_rest_of_the_minute(world
     _ask(world, new_token()).refused(404)
     for token in (gig.invite, new_token(), gig.invite):
         answer = _ask(world, token)
-        _limited(answer, "unknown tokens")
+        limited(answer, "unknown tokens")
         # The rest of that minute, not a new one.
         assert int(answer.headers["retry-after"]) <= MINUTE - 20
     clock.advance(MINUTE - 20)
@@ -131,19 +133,36 @@ def test_what_is_counted_holds_no_token(world: World) -> None:
 
 
 @pytest.mark.rule("H-12")
-def test_the_limits_hold_across_processes(start_stack: Starter) -> None:
+@pytest.mark.rule("R-07")
+def test_the_limits_and_the_end_of_a_link_hold_across_processes(start_stack: Starter) -> None:
     stack = start_stack(Layout("postgres", serve=2), LOG_LEVEL="info")
     gig = stack.gig()
+    worker = stack.worker(gig)
+    first, task_id = token_of(worker), stack.task(gig)
 
-    def ask(token: str, via: int) -> Answer:
-        return stack.call("GET", f"/public/invite-info?token={token}", via=via)
+    def ask(token: str, via: int, path: str = "invite-info") -> Answer:
+        return stack.call("GET", f"/public/{path}?token={token}", via=via)
 
     for number in range(10):
-        ask(new_token(), number).refused(404)
+        ask(new_token(), number, ("invite-info", "mailbox-info")[number % 2]).refused(404)
     for via in (0, 1):
-        _limited(ask(gig.invite, via), "unknown tokens")
+        limited(ask(gig.invite, via), "unknown tokens")
+        limited(ask(first, via, "mailbox-info"), "unknown tokens")
+    for token, path in ((gig.invite, "invite-info"), (first, "mailbox-info")):
+        stack.advance(MINUTE)
+        answers = at_once(31, lambda number, of=(token, path): ask(of[0], number, of[1]))
+        assert sorted(answer.status for answer in answers) == [200] * 30 + [429]
     stack.advance(MINUTE)
-    answers = at_once(31, lambda number: ask(gig.invite, number))
-    assert sorted(answer.status for answer in answers) == [200] * 30 + [429]
+    old, renew = first, f"{gig.path}/mailboxes/{place(worker)}/regenerate-token"
+    for via in (0, 1, 0):
+        new = worker.call("POST", renew, via=via).ok()["share_token"]
+        ask(old, via + 1, "mailbox-info").refused(404)
+        ask(new, via + 1, "mailbox-info").ok()
+        old = new
+    body = {"share_token": new, "task_identifier": task_id}
+    answers = at_once(16, lambda n: stack.call("POST", "/public/submit-proof", body, via=n))
+    assert sorted(answer.status for answer in answers) == [201] + [409] * 15
+    assert stack.complaints() == []
     said = "".join(process.log.read_text() for process in stack.processes)
-    assert '"path": "/api/public/invite-info"' in said and gig.invite not in said
+    assert '"path": "/api/public/invite-info"' in said
+    assert not [token for token in (gig.invite, first, new) if token in said]

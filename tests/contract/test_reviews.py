@@ -210,7 +210,7 @@ TOO_MUCH: list[tuple[dict[str, Any], str]] = [
     ({"tags": ["x"] * 26}, "tags"),
     ({"tags": ["x" * 257]}, "tags.0"),
     ({"task_identifier": ""}, "task_identifier"),
-    ({"task_identifier": "x" * 101}, "task_identifier"),
+    ({"task_identifier": "x" * 201}, "task_identifier"),
     ({"task_identifier": 5}, "task_identifier"),
     ({"mailbox_id": 5}, "mailbox_id"),
     ({"asking_price": 1}, "asking_price"),

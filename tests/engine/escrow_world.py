@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from engine import audit
 from engine.chain.abi import artifact
@@ -11,6 +14,18 @@ from engine.chain.deploy import send_and_wait
 from engine.db import db
 from engine.models.escrow import Escrow
 from tests.world import Gig, Person, World, eventually
+
+
+@pytest.fixture
+def world(paying_world: World) -> World:
+    return paying_world
+
+
+@pytest.fixture
+def gig(world: World) -> Iterator[Gig]:
+    """A gig that funds each task; whatever is done in it, the books balance in the end."""
+    yield escrow_gig(world)
+    fine()
 
 
 def escrow_gig(world: World, dollars: int = 100, **fields: Any) -> Gig:

@@ -8,7 +8,11 @@ import pytest
 
 from engine.db import db
 from engine.models.meta import Meta
-from tests.world import World, at_once
+from tests.world import World, at_once, eventually
+
+_OTHERS = """
+FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 
 class Broken(Exception):
@@ -119,11 +123,10 @@ def test_a_session_that_the_server_ended_is_not_lent_again(world: World) -> None
     assert idle == 4
     with db.reading():
         # Every other one that waits in the pool.
-        ended = db.rows(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        ended = db.rows(f"SELECT pg_terminate_backend(pid) {_OTHERS}")
         assert len(ended) == idle - 1
+        # A session takes a moment to end.
+        eventually(lambda: db.scalar(f"SELECT count(*) {_OTHERS}") == 0)
     at_once(4, lend)
 
 

@@ -33,13 +33,17 @@ from tests.engine.escrow_world import (
     escrows_of,
     events_of,
     fine,
+    gig,
     prove,
     take,
     token,
     treasury_call,
     units,
+    world,
 )
 from tests.world import Gig, World, eventually
+
+__all__ = ["gig", "world"]
 
 DOLLAR = 1_000_000
 
@@ -79,10 +83,8 @@ def dies_once(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, when: str)
 @pytest.mark.rule("Y-03")
 @pytest.mark.parametrize(("owner", "name", "when"), DEATHS, ids=lambda value: str(value)[:30])
 def test_whoever_dies_while_funding_leaves_one_deposit_on_the_terms_that_were_stored(
-    paying_world: World, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, when: str
+    world: World, gig: Gig, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, when: str
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     monkeypatch.setattr(commands, "LEASE_MS", 500)
     monkeypatch.setattr(repair, "RESEND_MS", 200)
     died = dies_once(monkeypatch, owner, name, when)
@@ -93,15 +95,12 @@ def test_whoever_dies_while_funding_leaves_one_deposit_on_the_terms_that_were_st
     assert units(gig, world) == 100 * DOLLAR - 2_750_000
     assert install.treasury().deposit_id(escrows.terms_of(escrow)) == escrow.id
     assert events_of(gig).count("task.submitted") == 1
-    fine()
 
 
 @pytest.mark.rule("Y-07")
 def test_the_terms_are_stored_before_anything_is_signed(
-    paying_world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, gig: Gig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     real, seen = Chain.sign, []
 
     def sign(chain: Chain, key: str, transaction: Any) -> Any:
@@ -133,10 +132,9 @@ def _refund(escrow: Escrow) -> Any:
 
 @pytest.mark.rule("Y-07")
 def test_a_deposit_goes_back_once_and_never_while_its_task_is_in_hand(
-    paying_world: World,
+    world: World,
+    gig: Gig,
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     worker = world.worker(gig)
     held, free = _open(world, gig), _open(world, gig)
     task = take(gig, worker)
@@ -151,7 +149,6 @@ def test_a_deposit_goes_back_once_and_never_while_its_task_is_in_hand(
     assert units(gig, world) == 100 * DOLLAR - 2_750_000
     read = gig.owner.get(f"{gig.path}/tasks/{closed[0]}")["task"]
     assert (read["status"], read["escrow_funded"]) == ("cancelled", False)
-    fine()
 
 
 def _task(escrow: Escrow) -> Task:
@@ -161,9 +158,9 @@ def _task(escrow: Escrow) -> Task:
 
 @pytest.mark.rule("Y-07")
 @pytest.mark.rule("R-04")
-def test_a_deposit_goes_back_once_the_rejection_of_its_task_is_final(paying_world: World) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
+def test_a_deposit_goes_back_once_the_rejection_of_its_task_is_final(
+    world: World, gig: Gig
+) -> None:
     worker = world.worker(gig)
     escrow = _open(world, gig)
     proof_id = prove(gig, worker, take(gig, worker)["id"])
@@ -174,30 +171,24 @@ def test_a_deposit_goes_back_once_the_rejection_of_its_task_is_final(paying_worl
     assert closed == [escrow.task_id]
     ended(gig, "refunded")
     assert units(gig, world) == 100 * DOLLAR
-    fine()
 
 
 @pytest.mark.rule("Y-07")
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_refund_that_dies_around_its_signature_is_made_once(
-    paying_world: World, monkeypatch: pytest.MonkeyPatch, when: str
+    world: World, gig: Gig, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     escrow = _open(world, gig)
     died = dies_once(monkeypatch, escrow_refunds, "_send", when)
     db.write(lambda: task_escrow.close([_task(escrow)], "test"))
     ended(gig, "refunded")
     assert died == ["_send"]
     assert units(gig, world) == 100 * DOLLAR
-    fine()
 
 
 @pytest.mark.rule("Y-07")
 @pytest.mark.rule("O-09")
-def test_what_the_token_refuses_to_give_back_is_kept_to_be_claimed(paying_world: World) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
+def test_what_the_token_refuses_to_give_back_is_kept_to_be_claimed(world: World, gig: Gig) -> None:
     escrow = _open(world, gig)
     token(world, "blacklist", gig.wallet)  # type: ignore[attr-defined]
     db.write(lambda: task_escrow.close([_task(escrow)], "test"))
@@ -215,18 +206,15 @@ def test_what_the_token_refuses_to_give_back_is_kept_to_be_claimed(paying_world:
     assert gig.owner.post(claim)["tx_hash"].startswith("0x")
     assert world.usdc_units(gig.wallet) == before + 2_750_000  # type: ignore[attr-defined]
     gig.owner.call("POST", claim).refused(409, "nothing_to_claim")
-    fine()
 
 
 @pytest.mark.rule("Y-07")
 @pytest.mark.rule("Y-03")
 @pytest.mark.parametrize("first", ["settled", "refunded"])
 def test_settled_and_refunded_at_once_one_wins_on_chain_and_the_books_follow(
-    paying_world: World, monkeypatch: pytest.MonkeyPatch, first: str
+    world: World, gig: Gig, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """The rows let only one of them begin; here both are signed before either is mined."""
-    world = paying_world
-    gig = escrow_gig(world)
     worker = world.worker(gig)
     escrow = _open(world, gig)
     treasury = install.treasury()
@@ -255,16 +243,14 @@ def test_settled_and_refunded_at_once_one_wins_on_chain_and_the_books_follow(
         refund = Command.get(Command.kind == escrow_refunds.KIND)
     assert eventually(lambda: commands.finished(refund.id))
     assert commands.result_of(refund.id)["status"] == first
-    fine()
 
 
 @pytest.mark.rule("O-05")
 @pytest.mark.rule("Y-07")
 def test_a_deposit_that_leaves_without_us_is_told_and_never_paid_as_if_it_were_there(
-    paying_world: World,
+    world: World,
+    gig: Gig,
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     worker = world.worker(gig)
     first, second = _open(world, gig), _open(world, gig)
     held = take(gig, worker)
@@ -284,13 +270,10 @@ def test_a_deposit_that_leaves_without_us_is_told_and_never_paid_as_if_it_were_t
     approve(gig, prove(gig, worker, held["id"]))
     assert gig.owner.post(f"{gig.path}/rollups")["rollups"] == []
     assert world.usdc_units(worker.mailbox["wallet_address"]) == 0  # type: ignore[attr-defined]
-    fine()
 
 
 @pytest.mark.rule("O-05")
-def test_a_reclaim_that_is_announced_has_what_is_approved_paid(paying_world: World) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
+def test_a_reclaim_that_is_announced_has_what_is_approved_paid(world: World, gig: Gig) -> None:
     worker = world.worker(gig)
     escrow = _open(world, gig)
     approve(gig, prove(gig, worker, take(gig, worker)["id"]))
@@ -303,15 +286,12 @@ def test_a_reclaim_that_is_announced_has_what_is_approved_paid(paying_world: Wor
     ended(gig, "settled")
     assert world.usdc_units(worker.mailbox["wallet_address"]) == 2_500_000  # type: ignore[attr-defined]
     assert "escrow.reclaim_requested" in events_of(gig)
-    fine()
 
 
 @pytest.mark.rule("Y-07")
 def test_a_deposit_that_opens_after_it_was_given_up_goes_back(
-    paying_world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, gig: Gig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     real, kept = escrow_funding._send, []
 
     def never(escrow: Escrow) -> None:
@@ -337,14 +317,12 @@ def test_a_deposit_that_opens_after_it_was_given_up_goes_back(
     assert units(gig, world) == 100 * DOLLAR
     assert world.send(gig, "x", external_id="a").ok()["deposit_id"] != old.id
     ended(gig, "refunded", "open")
-    fine()
 
 
 @pytest.mark.rule("Y-07")
 def test_terms_that_ran_out_unsigned_are_given_up(
-    paying_world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = paying_world
     gig = escrow_gig(world, dollars=1)
     world.send(gig, "x", external_id="a").refused(402)
     assert escrow_refunds.give_up_stale() == 0

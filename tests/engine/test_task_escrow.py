@@ -17,13 +17,17 @@ from tests.engine.escrow_world import (
     escrows_of,
     events_of,
     fine,
+    gig,
     prove,
     take,
     token,
     treasury_call,
     units,
+    world,
 )
-from tests.world import World, at_once, eventually
+from tests.world import Gig, World, at_once, eventually
+
+__all__ = ["gig", "world"]
 
 DOLLAR = 1_000_000
 
@@ -36,9 +40,8 @@ def _escrow_fields(view: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.rule("Y-07")
 @pytest.mark.rule("Y-01")
 def test_a_task_is_funded_when_it_is_sent_and_its_deposit_pays_it_to_the_last_base_unit(
-    paying_world: World,
+    world: World,
 ) -> None:
-    world = paying_world
     gig = escrow_gig(world, price="3.333333")
     worker = world.worker(gig)
     answer = world.send(gig, "hello", priority=7).ok()
@@ -68,8 +71,7 @@ def test_a_task_is_funded_when_it_is_sent_and_its_deposit_pays_it_to_the_last_ba
 
 
 @pytest.mark.rule("Y-07")
-def test_an_unfunded_task_is_seen_by_nobody_and_taken_by_nobody(paying_world: World) -> None:
-    world = paying_world
+def test_an_unfunded_task_is_seen_by_nobody_and_taken_by_nobody(world: World) -> None:
     gig = escrow_gig(world, dollars=1)
     worker = world.worker(gig)
     world.send(gig, "x", external_id="a").refused(402, "insufficient_funds")
@@ -89,9 +91,8 @@ def test_an_unfunded_task_is_seen_by_nobody_and_taken_by_nobody(paying_world: Wo
 @pytest.mark.rule("H-07")
 @pytest.mark.rule("T-04")
 def test_a_wallet_that_is_short_is_402_and_the_same_external_id_runs_once_it_is_filled(
-    paying_world: World,
+    world: World,
 ) -> None:
-    world = paying_world
     gig = escrow_gig(world, dollars=2)
     key = {"idempotency-key": "once", "content-type": "text/plain"}
     path = f"/inbound/webhook/{gig.id}?token={gig.token}&external_id=job-1"
@@ -115,9 +116,8 @@ def test_a_wallet_that_is_short_is_402_and_the_same_external_id_runs_once_it_is_
 
 @pytest.mark.rule("Y-07")
 def test_what_came_without_an_external_id_and_could_not_be_funded_is_over(
-    paying_world: World,
+    world: World,
 ) -> None:
-    world = paying_world
     gig = escrow_gig(world, dollars=1)
     world.send(gig, "x").refused(402, "insufficient_funds")
     with db.reading():
@@ -129,9 +129,7 @@ def test_what_came_without_an_external_id_and_could_not_be_funded_is_over(
 
 
 @pytest.mark.rule("Y-07")
-def test_a_wallet_without_gas_is_told_so(paying_world: World) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
+def test_a_wallet_without_gas_is_told_so(world: World, gig: Gig) -> None:
     assert world.chain is not None
     install.treasury().chain.request("anvil_setBalance", gig.wallet, "0x1")  # type: ignore[attr-defined]
     refusal = world.send(gig, "x", external_id="a").refused(402, "insufficient_funds")
@@ -141,10 +139,9 @@ def test_a_wallet_without_gas_is_told_so(paying_world: World) -> None:
 @pytest.mark.rule("H-08")
 @pytest.mark.rule("Y-07")
 def test_who_does_not_wait_gets_the_command_and_its_owner_reads_how_it_ends(
-    paying_world: World,
+    world: World,
+    gig: Gig,
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     path = f"/inbound/webhook/{gig.id}?token={gig.token}&external_id=a"
     headers = {"prefer": "wait=0", "content-type": "text/plain"}
     first = world.call("POST", path, raw=b"x", headers=headers)
@@ -162,21 +159,17 @@ def test_who_does_not_wait_gets_the_command_and_its_owner_reads_how_it_ends(
 @pytest.mark.rule("T-04")
 @pytest.mark.rule("Y-07")
 def test_of_many_who_send_one_external_id_at_once_one_deposit_is_made(
-    paying_world: World,
+    world: World,
+    gig: Gig,
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     answers = at_once(6, lambda _: world.send(gig, "x", external_id="same").ok())
     assert all(one == answers[0] for one in answers)
     assert len(escrows_of(gig)) == 1
     assert units(gig, world) == 100 * DOLLAR - 2_750_000
-    fine()
 
 
 @pytest.mark.rule("Y-07")
-def test_many_tasks_at_once_are_each_funded_once(paying_world: World) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
+def test_many_tasks_at_once_are_each_funded_once(world: World, gig: Gig) -> None:
     answers = at_once(6, lambda n: world.send(gig, f"task {n}").ok())
     assert len({one["deposit_id"] for one in answers}) == 6
     assert units(gig, world) == 100 * DOLLAR - 6 * 2_750_000
@@ -184,14 +177,12 @@ def test_many_tasks_at_once_are_each_funded_once(paying_world: World) -> None:
         approvals = ChainTransaction.select().where(ChainTransaction.intent.startswith("allow:"))
         assert approvals.count() == 1
     ended(gig, *["open"] * 6)
-    fine()
 
 
 @pytest.mark.rule("Y-07")
 def test_two_who_have_money_for_one_only_are_one_funded_and_one_told_to_pay(
-    paying_world: World,
+    world: World,
 ) -> None:
-    world = paying_world
     gig = escrow_gig(world, dollars=4)
     answers = at_once(2, lambda n: world.send(gig, "x", external_id=f"n{n}"))
     assert sorted(one.status for one in answers) == [200, 402]
@@ -208,12 +199,10 @@ def test_two_who_have_money_for_one_only_are_one_funded_and_one_told_to_pay(
 @pytest.mark.rule("Y-01")
 @pytest.mark.rule("Y-07")
 def test_a_fee_that_moves_is_said_and_the_next_try_pays_the_new_one(
-    paying_world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, gig: Gig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from engine.chain.treasury import Treasury
 
-    world = paying_world
-    gig = escrow_gig(world)
     real, moved = Treasury.deposit_for, []
 
     def late(self: Treasury, terms: Any) -> Any:
@@ -231,15 +220,13 @@ def test_a_fee_that_moves_is_said_and_the_next_try_pays_the_new_one(
     answer = world.send(gig, "x", external_id="a").ok()
     assert (answer["escrow_amount"], answer["escrow_fee_bps"]) == (3, 2000)
     ended(gig, "abandoned", "open")
-    fine()
 
 
 @pytest.mark.rule("Y-07")
 @pytest.mark.rule("G-01")
 def test_a_gig_that_funds_its_tasks_says_from_which_wallet_and_how_much_a_day(
-    paying_world: World,
+    world: World,
 ) -> None:
-    world = paying_world
     owner = world.person()
     hot = owner.post("/wallets")["wallet"]["evm_address"]
     foreign = world.person().post("/wallets")["wallet"]["evm_address"]
@@ -275,10 +262,9 @@ def test_a_gig_that_funds_its_tasks_says_from_which_wallet_and_how_much_a_day(
 
 @pytest.mark.rule("Y-07")
 def test_the_price_that_was_funded_is_the_price_whatever_the_gig_says_later(
-    paying_world: World,
+    world: World,
+    gig: Gig,
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     worker = world.worker(gig)
     world.send(gig, "x").ok()
     gig.owner.patch(gig.path, {"price": "9"})
@@ -290,16 +276,14 @@ def test_the_price_that_was_funded_is_the_price_whatever_the_gig_says_later(
     approve(gig, proof_id)
     (rollup,) = gig.owner.post(f"{gig.path}/rollups")["rollups"]
     assert (rollup["status"], str(rollup["gross_amount"])) == ("paid", "2.5")
-    fine()
 
 
 @pytest.mark.rule("Y-02")
 @pytest.mark.rule("Y-07")
 def test_a_gig_pays_each_task_by_its_own_deposit_and_takes_nothing_from_the_pot(
-    paying_world: World,
+    world: World,
+    gig: Gig,
 ) -> None:
-    world = paying_world
-    gig = escrow_gig(world)
     worker = world.worker(gig)
     world.fund(gig, "20")
     for number in range(3):
@@ -309,4 +293,3 @@ def test_a_gig_pays_each_task_by_its_own_deposit_and_takes_nothing_from_the_pot(
     assert [(one["status"], len(one["paid_proof_ids"])) for one in rollups] == [("paid", 1)] * 3
     assert gig.owner.get(gig.path)["gig"]["available_funds"] == 20
     ended(gig, "settled", "settled", "settled")
-    fine()

@@ -1,4 +1,4 @@
-"""The owner approves, rejects and approves again in the moment in which the clock approves."""
+"""The owner approves, rejects, revises and disputes in the moment in which the clock approves."""
 
 from __future__ import annotations
 
@@ -10,23 +10,39 @@ from typing import Any
 import pytest
 
 from engine import clock, proofs
+from engine.db import db
+from engine.models.proof import UNCARRIED, Proof
 from tests.processes import Layout, Starter
 from tests.world import Answer, Gig, Person, World, at_once, eventually
 
 APPROVE = {"action": "approve"}
 REJECT = {"action": "reject", "feedback": "no"}
-SENT = (APPROVE, REJECT, APPROVE)
+REVISE = {"action": "approve", "feedback": "yes"}
+REPORT = {"reason": "nobody looked"}
+SENT = (APPROVE, REJECT, REVISE, APPROVE, REPORT)
 TIMEOUT_SECONDS = 3
-BATCH = 10
+BATCH = 8
 TWICE = Layout("postgres", serve=2, worker=2, scheduler=2)
 ROUNDS = [
     pytest.param(8, id="8-rounds"),
     pytest.param(200, id="200-rounds", marks=pytest.mark.soak),
 ]
 BATCHES = [
-    pytest.param(1, id="10-rounds"),
-    pytest.param(20, id="200-rounds", marks=pytest.mark.soak),
+    pytest.param(1, id="8-rounds"),
+    pytest.param(25, id="200-rounds", marks=pytest.mark.soak),
 ]
+# What an event makes of the state that the ones before it left: (state, event, by the clock).
+MOVES = {
+    ("pending", "approved", True): "timeout_approved",
+    ("pending", "approved", False): "approved",
+    ("pending", "rejected", False): "rejected",
+    # Other feedback, or another tag.
+    ("approved", "approved", False): "approved",
+    ("approved", "rejected", False): "rejected",
+    ("timeout_approved", "reported", False): "reported",
+    ("reported", "approved", False): "approved",
+}
+REFUSALS = {"returned", "timeout_approved", "reported", "not_reportable"}
 
 
 def _prove(world: World, gig: Gig, worker: Person) -> str:
@@ -35,77 +51,91 @@ def _prove(world: World, gig: Gig, worker: Person) -> str:
     return proof_id
 
 
+def _say(gig: Gig, proof_id: str, body: dict[str, Any], **via: Any) -> Answer:
+    path = f"{gig.path}/proofs/{proof_id}"
+    if body is REPORT:
+        return gig.owner.call("POST", f"{path}/report", body, **via)
+    return gig.owner.call("PATCH", path, body, **via)
+
+
 def _events(gig: Gig, proof_id: str) -> list[Any]:
     told = gig.owner.get(f"{gig.path}/events?limit=200")["events"]
-    kinds = ("proof.approved", "proof.rejected")
+    kinds = ("proof.approved", "proof.rejected", "proof.reported")
     return [e for e in told if e["subject"]["id"] == proof_id and e["type"] in kinds]
 
 
 def _check(gig: Gig, proof_id: str, answers: list[Answer]) -> str:
-    """One verdict came of it, which every answer, the log and the task tell; answers it."""
+    """The log tells one story, which the answers, the proof and the task agree on; its end."""
     path = f"{gig.path}/proofs/{proof_id}"
-    made = []
+    took_effect = 0
     for answer in answers:
         if answer.status != 200:
-            assert answer.refused(409)["reason"] in ("returned", "timeout_approved")
-        elif answer.json["previous_status"] != answer.json["status"]:
-            made.append(answer.json["status"])
+            assert answer.refused(409)["reason"] in REFUSALS
+        elif "proof" in answer.json:
+            took_effect += 1
+        else:
+            told = answer.json
+            took_effect += told["revised"] or told["previous_status"] != told["status"]
 
-    proof = gig.owner.get(path)["proof"]
-    status: str = proof["status"]
-    task = gig.owner.get(f"{gig.path}/tasks/{proof['task_identifier']}")["task"]
+    state = "pending"
     events = _events(gig, proof_id)
-    told = [event["type"].removeprefix("proof.") for event in events]
-    if status == "timeout_approved":
-        # The clock came first, and nothing after it.
-        assert (made, told, events[0]["data"]["auto"]) == ([], ["approved"], True)
-    else:
-        # What is rejected is back in the queue and stays rejected; an approval before it is none.
-        assert sorted(told) == sorted(made) and told[-1] == status
-        assert told in (["approved"], ["rejected"], ["approved", "rejected"])
-        assert not any(event["data"]["auto"] for event in events)
-    assert task["status"] == ("queued" if status == "rejected" else "approved")
+    for event in events:
+        auto = event["data"].get("auto", False)
+        state = MOVES[state, event["type"].removeprefix("proof."), auto]
+    assert sum(not event["data"].get("auto", False) for event in events) == took_effect
+    proof = gig.owner.get(path)["proof"]
+    assert proof["status"] == state
+    task = gig.owner.get(f"{gig.path}/tasks/{proof['task_identifier']}")["task"]
+    assert task["status"] == ("queued" if state == "rejected" else "approved")
 
-    winner, loser = (REJECT, APPROVE) if status == "rejected" else (APPROVE, REJECT)
-    if status == "timeout_approved":
-        for body in SENT:
-            gig.owner.call("PATCH", path, body).refused(409, "timeout_approved")
-    else:
-        again = gig.owner.patch(path, winner)
-        assert (again["status"], again["previous_status"]) == (status, status)
-        assert again["revised"] is False
-    if status == "rejected":
-        gig.owner.call("PATCH", path, loser).refused(409, "returned")
+    winner, losers = {
+        "rejected": (REJECT, (APPROVE, REPORT, {**REJECT, "feedback": "else"})),
+        "approved": (APPROVE, (REPORT,)),
+        "reported": (REPORT, (REJECT,)),
+        "timeout_approved": (None, (APPROVE, REJECT)),
+    }[state]
+    if winner is not None:
+        again = _say(gig, proof_id, winner).ok()
+        assert again.get("revised", False) is False
+    for body in losers:
+        assert _say(gig, proof_id, body).refused(409)["reason"] in REFUSALS
     assert gig.owner.get(path)["proof"] == proof
     assert _events(gig, proof_id) == events
-    return status
+    return state
 
 
 @pytest.mark.case("F16")
 @pytest.mark.rule("R-04")
 @pytest.mark.rule("R-05")
 @pytest.mark.parametrize("rounds", ROUNDS)
-def test_of_two_approvals_a_rejection_and_the_clock_at_once_one_verdict_comes(
+def test_of_all_verdicts_a_dispute_and_the_clock_at_once_one_verdict_comes(
     world: World, rounds: int
 ) -> None:
     ends: Counter[str] = Counter()
     for number in range(rounds):
         gig = world.gig(review_timeout=TIMEOUT_SECONDS)
         proof_id = _prove(world, gig, world.worker(gig))
-        path = f"{gig.path}/proofs/{proof_id}"
-        # Every other time nobody rejects, so that an approval of the owner's can be the verdict.
-        sent = SENT if number % 2 else (APPROVE, APPROVE)
+        # Every other time nobody rejects, and in others nobody approves: so each can be the end.
+        sent = [SENT, (APPROVE, REVISE, REPORT), (REPORT, REPORT), (REJECT, REPORT)][number % 4]
         clock.advance(TIMEOUT_SECONDS)
 
-        def act(n: int, gig: Gig = gig, path: str = path, sent: Any = sent) -> Answer | int:
-            time.sleep(random.uniform(0, 0.02))
+        def act(n: int, gig: Gig = gig, proof_id: str = proof_id, sent: Any = sent) -> Answer | int:
             if n == len(sent):
+                time.sleep(random.uniform(0, 0.01))
                 return proofs.time_out()
-            return gig.owner.call("PATCH", path, sent[n])
+            time.sleep(random.uniform(0, 0.02))
+            return _say(gig, proof_id, sent[n])
 
         *answers, _ = at_once(len(sent) + 1, act)
-        ends[_check(gig, proof_id, answers)] += 1
+        if sent[0] is sent[1]:
+            # The second of two reports changes nothing.
+            answers = answers[1:] if answers[0].status != 200 else answers[:1]
+        end = _check(gig, proof_id, answers)
+        ends[end] += 1
         assert proofs.time_out() == 0
+        with db.reading():
+            payable = Proof.select().where(Proof.gig_id == gig.id, UNCARRIED).count()
+        assert payable == (end in ("approved", "timeout_approved"))
     print(ends)
 
 
@@ -128,9 +158,11 @@ def test_through_two_processes_of_each_kind_one_verdict_comes_when_the_clock_run
 
         def act(n: int, gig: Gig = gig, made: Any = made, waits: Any = waits) -> Answer:
             proof_id, since = made[n % BATCH]
-            time.sleep(max(0, since + waits[n % BATCH] - time.monotonic()))
-            path = f"{gig.path}/proofs/{proof_id}"
-            return gig.owner.call("PATCH", path, SENT[n // BATCH], via=n // BATCH)
+            body = SENT[n // BATCH]
+            # There is nothing to dispute before the clock has approved.
+            late = 1.2 if body is REPORT else 0
+            time.sleep(max(0, since + waits[n % BATCH] + late - time.monotonic()))
+            return _say(gig, proof_id, body, via=n // BATCH)
 
         answers = at_once(BATCH * len(SENT), act)
         eventually(lambda gig=gig: not gig.owner.get(f"{gig.path}/proofs?status=pending")["proofs"])

@@ -38,6 +38,10 @@ PAY_IN_ITS_PLACE, PAY_AT_ANY_PLACE = "paid in its place", "paid beside it"
 MINIMA = (0, 10_000, 1_500_000)
 PAUSES = (2, 6, 61, 301, 7 * 3600)
 RATES = (0, 1, 333, 1000, 5000)
+MANAGING = ("open", "join", "fill", "fill", "review", "review", "agree", "cancel")
+# What becomes of a proof: agreed to at what its worker asks, approved by the clock, and disputed.
+VERDICTS = {"a": "approve", "r": "reject", "g": "agree", "t": "run out", "d": "report"}
+LEFT = "-"
 FAULTS = (
     *("time", "time", "blacklist", "token", "payouts", "operator", "refunder"),
     *("fee", "gift", "fees", "down soon", *MODES, UP, UP),
@@ -77,10 +81,10 @@ def machine(databases: Sqlite | Postgres, seen: Counter[str]) -> type[RuleBasedS
                     self.scene.send(place, units)
             self.carry_on()
             for place in self.places:
-                self._work(place, 0, "aa")
+                self._work(place, 0, "aad")
 
         @rule(
-            what=st.sampled_from(["open", "join", "fill", "fill", "review", "review", "cancel"]),
+            what=st.sampled_from(MANAGING),
             pick=PICKS,
             who=PICKS,
             cents=st.integers(1, 3000),
@@ -98,6 +102,8 @@ def machine(databases: Sqlite | Postgres, seen: Counter[str]) -> type[RuleBasedS
             elif what == "review" and works:
                 proof_id = list(works)[-1 - who % len(works)]
                 self.scene.verdict(proof_id, "approve" if yes else "reject")
+            elif what == "agree" and works:
+                self.scene.verdict(list(works)[-1 - who % len(works)], "agree")
             elif what == "cancel" and (yes or place.cancelled):
                 seen["cancelled"] += 1
                 self.scene.cancel(place)
@@ -110,7 +116,7 @@ def machine(databases: Sqlite | Postgres, seen: Counter[str]) -> type[RuleBasedS
             pick=PICKS,
             who=PICKS,
             prices=st.lists(PRICES, min_size=1, max_size=3),
-            verdicts=st.text("aaar-", max_size=4),
+            verdicts=st.text(f"aaargtd{LEFT}{LEFT}", max_size=4),
             settled=st.sampled_from(["", "asked", "sent", "sent", "mined", "everywhere"]),
         )
         def work(self, pick: int, who: int, prices: list[int], verdicts: str, settled: str) -> None:
@@ -130,10 +136,18 @@ def machine(databases: Sqlite | Postgres, seen: Counter[str]) -> type[RuleBasedS
         def _work(self, place: Place, who: int, verdicts: str) -> None:
             worker = place.workers[who % len(place.workers)]
             for verdict in verdicts:
-                for proof_id in self.scene.prove(place, worker):
+                for proof_id in self.scene.prove(place, worker, asks=verdict in ("g", LEFT)):
                     seen["proofs"] += 1
-                    if verdict != "-":
-                        self.scene.verdict(proof_id, {"a": "approve", "r": "reject"}[verdict])
+                    if verdict != LEFT:
+                        self._judge(proof_id, VERDICTS[verdict])
+
+        def _judge(self, proof_id: str, how: str) -> None:
+            if how in ("run out", "report"):
+                seen["timed out"] += self.scene.run_out()
+            if how == "report":
+                seen["reported"] += self.scene.report(proof_id)
+            elif how != "run out":
+                self.scene.verdict(proof_id, how)
 
         # -- what runs by itself, otherwise ---------------------------------------------------
 

@@ -24,12 +24,17 @@ class Place:
 
 @dataclass
 class Work:
-    """A proof: whose, in which gig, worth what, and its verdict."""
+    """A proof: whose, in which gig, its status, and what it pays.
+
+    `locked_units` is the price of its task, `asking_units` what its worker asks for instead.
+    """
 
     place: Place
     worker: Person
     task_id: str
-    units: int
+    locked_units: int
+    asking_units: int | None = None
+    units: int = 0
     verdict: str = "pending"
 
 
@@ -41,7 +46,9 @@ class Model:
     works: dict[str, Work] = field(default_factory=dict)
 
     def approved(self) -> dict[str, Work]:
-        return {key: work for key, work in self.works.items() if work.verdict == "approved"}
+        """What is to be paid."""
+        payable = ("approved", "timeout_approved")
+        return {key: work for key, work in self.works.items() if work.verdict in payable}
 
     def addresses(self) -> list[str]:
         """Of all workers, each once."""

@@ -25,6 +25,8 @@ WORKERS = 3
 STORM = 16
 PRIORITIES = st.sampled_from([0, 1, 5, 1000, 1000, 1000, 9_999_999_999])
 WHO = st.integers(0, WORKERS - 1)
+# Mostly whoever holds it.
+HOLDER = st.sampled_from([None] * 6 + list(range(WORKERS)))
 AVAILABILITIES = st.sampled_from(["open", "reserved", "view_only"])
 PICK = st.integers(0, 1_000_000)
 
@@ -258,12 +260,87 @@ class QueueMachine(RuleBasedStateMachine):
             return
         job = held[pick % len(held)]
         answer = self._worker(who, "POST", "proofs", {"task_identifier": job.id, "proofs": ["x"]})
-        if job.holder == who:
+        if job.holder == who and job.draft:
+            assert answer.refused(409, "draft_exists")["proof_id"] == job.proof_id
+        elif job.holder == who:
             job.proof_id = answer.ok()["proof"]["id"]
-            job.status, job.expires_at = "submitted", None
+            job.status = "submitted"
             self.seen["proven"] += 1
         else:
             assert answer.status in (409, 410), answer.text
+
+    @precondition(lambda self: self.queue.jobs)
+    @rule(pick=PICK, who=WHO)
+    def draft(self, pick: int, who: int) -> None:
+        """Of what he holds, or of what waits, which he takes with it."""
+        job = self._any(pick)
+        held = job.status == "claimed" and job.holder == who
+        free = job.status == "queued" and job.availability != "view_only"
+        free = free and job.reserved_for in (None, who) and who not in job.excluded
+        body = {"task_identifier": job.id, "draft": True}
+        answer = self._worker(who, "POST", "proofs", body)
+        if free and self.queue.allowance(who) == 0:
+            answer.refused(429)
+        elif free or (held and not job.draft):
+            job.proof_id = answer.ok()["proof"]["id"]
+            if free:
+                self.queue.take(who, job)
+            job.draft = True
+            self.seen["drafted"] += 1
+        elif held:
+            answer.refused(409, "draft_exists")
+        elif job.status != "queued":
+            assert answer.status in (404, 409, 410), answer.text
+        else:
+            # One that he passed on may be taken so; one that he lost or proved may not.
+            assert answer.status in (201, 409, 410, 429), answer.text
+            if answer.status == 201:
+                job.proof_id = answer.ok()["proof"]["id"]
+                self.queue.take(who, job)
+                job.draft = True
+
+    @rule(pick=PICK, who=HOLDER, what=st.sampled_from(["submit", "submit", "delete", "edit"]))
+    def finish_draft(self, pick: int, who: int | None, what: str) -> None:
+        drafted = [job for job in self.queue.jobs.values() if job.draft]
+        if not drafted:
+            return
+        job = drafted[pick % len(drafted)]
+        who = self._or_holder(who, job)
+        path = f"proofs/{job.proof_id}"
+        method, path, body = {
+            "submit": ("POST", f"{path}/submit", None),
+            "delete": ("DELETE", path, None),
+            "edit": ("PATCH", f"{path}/draft", {"tags": ["x"]}),
+        }[what]
+        answer = self._worker(who, method, path, body)
+        if job.holder != who:
+            answer.refused(404)
+            return
+        answer.ok()
+        if what != "edit":
+            job.draft = False
+        if what == "submit":
+            job.status = "submitted"
+            self.seen["submitted"] += 1
+
+    @rule(pick=PICK, who=HOLDER)
+    def withdraw(self, pick: int, who: int | None) -> None:
+        proven = [job for job in self.queue.jobs.values() if job.status == "submitted"]
+        if not proven:
+            return
+        job = proven[pick % len(proven)]
+        who = self._or_holder(who, job)
+        answer = self._worker(who, "POST", f"proofs/{job.proof_id}/withdraw", None)
+        if job.holder != who:
+            answer.refused(404)
+        elif job.expires_at is not None and job.expires_at <= self.queue.now:
+            answer.refused(409, "time_over")
+        elif self.queue.open_left(who) <= 0:
+            answer.refused(429, "open_tasks_reached")
+        else:
+            answer.ok()
+            job.status, job.draft = "claimed", True
+            self.seen["withdrawn"] += 1
 
     @rule(pick=PICK, verdict=st.sampled_from(["approve", "return", "reject"]))
     def review(self, pick: int, verdict: str) -> None:
@@ -304,7 +381,16 @@ class QueueMachine(RuleBasedStateMachine):
                 "SELECT task.id, status, mailbox_id, availability, reserved_for, entry.shelf "
                 "FROM task LEFT JOIN queue_entry AS entry ON entry.task_number = task.number"
             )
+            live = db.rows(
+                "SELECT task_id, id, mailbox_id, status FROM proof "
+                "WHERE status IN ('draft', 'pending', 'approved')"
+            )
         assert {row[0] for row in found} == set(self.queue.jobs)
+        assert sorted(live) == sorted(
+            (job.id, job.proof_id, self._mailbox(job.holder), self._proof_state(job))
+            for job in self.queue.jobs.values()
+            if self._proof_state(job) is not None
+        )
         for task_id, status, holder, availability, reserved_for, shelf in found:
             job = self.queue.jobs[task_id]
             wanted = (job.status, job.availability, self._mailbox(job.reserved_for))
@@ -312,6 +398,15 @@ class QueueMachine(RuleBasedStateMachine):
             if status in ("claimed", "submitted", "approved"):
                 assert holder == self._mailbox(job.holder), job
             assert shelf == self._shelf(job), job
+
+    def _or_holder(self, who: int | None, job: Job) -> int:
+        assert job.holder is not None
+        return job.holder if who is None else who
+
+    def _proof_state(self, job: Job) -> str | None:
+        if job.draft:
+            return "draft"
+        return {"submitted": "pending", "approved": "approved"}.get(job.status)
 
     def _shelf(self, job: Job) -> str | None:
         if job.status != "queued" or job.availability == "view_only":

@@ -28,6 +28,8 @@ class Job:
     # To whom it was lost by time or by its owner's hand: he can only be assigned it (Q-07).
     lost: set[int] = field(default_factory=set)
     proof_id: str | None = None
+    # Its holder has a draft of a proof of it.
+    draft: bool = False
 
     def lose(self) -> None:
         assert self.holder is not None
@@ -39,7 +41,7 @@ class Job:
         """Where it goes when its holder no longer has it."""
         self.status = "unassigned" if self.assigned else "queued"
         self.holder, self.expires_at = None, None
-        self.assigned = False
+        self.assigned = self.draft = False
         self.reserved_for = None
 
 
@@ -93,7 +95,10 @@ class Queue:
     def assign(self, worker: int, job: Job) -> None:
         job.excluded.discard(worker)
         job.lost.discard(worker)
+        # His own stays, and another's goes with the task.
+        job.draft = job.draft and job.holder == worker
         job.status, job.holder, job.assigned = "claimed", worker, True
+        job.availability, job.reserved_for = "open", None
         job.expires_at = self.now + TIMEOUT_SECONDS
 
     def expire(self) -> list[Job]:

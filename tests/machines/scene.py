@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine import clock
+from engine import clock, proofs
 from engine.chain.client import Call
 from engine.chain.treasury import PotPayout, Settlement
 from engine.db import db
@@ -54,8 +54,10 @@ class Scene:
     def open_gig(self, *, escrow: bool, min_payout_units: int) -> Place:
         fields: dict[str, Any] = {
             "price": "1",
-            "review_timeout": -1,
+            # Nothing rings for it but `run_out`.
+            "review_timeout": 1,
             "min_payout": dollars(min_payout_units),
+            "allow_price_offers": not escrow,
         }
         if escrow:
             fields |= {
@@ -88,28 +90,58 @@ class Scene:
         if answer.status == 200:
             self.model.prices[answer.json["message_id"]] = units
 
-    def prove(self, place: Place, worker: Person) -> list[str]:
-        """Take the next task and hand in a proof of it."""
+    def prove(self, place: Place, worker: Person, *, asks: bool = False) -> list[str]:
+        """Take the next task and hand in a proof of it, `asks` for more than its price."""
         answer = self.ask(worker, "POST", f"{place.gig.path}/queue/poll", {"count": 1})
         if answer.status != 200:
             return []
-        proofs = []
+        made = []
         for task in answer.json["tasks"]:
             body = {"task_identifier": task["id"], "proofs": ["done"]}
+            asking = 2 * int(task["price"] * 1_000_000) + 1 if asks and not place.escrow else None
+            if asking is not None:
+                body["asking_price"] = dollars(asking)
             proof = self.ask(worker, "POST", f"{place.gig.path}/proofs", body).ok()["proof"]
             # The price of a task that was funded first is told here for the first time.
             units = self.model.prices.setdefault(task["id"], int(task["price"] * 1_000_000))
             assert int(proof["locked_price"] * 1_000_000) == units
-            self.model.works[proof["id"]] = Work(place, worker, task["id"], units)
-            proofs.append(proof["id"])
-        return proofs
+            self.model.works[proof["id"]] = Work(place, worker, task["id"], units, asking)
+            made.append(proof["id"])
+        return made
 
     def verdict(self, proof_id: str, action: str) -> None:
+        """Approve, reject, or agree to what is asked."""
         work = self.model.works[proof_id]
+        body: dict[str, Any] = {"action": "reject" if action == "reject" else "approve"}
+        if action == "agree" and work.asking_units is not None:
+            body["amount"] = dollars(work.asking_units)
         path = f"{work.place.gig.path}/proofs/{proof_id}"
-        answer = self.ask(self.owner, "PATCH", path, {"action": action})
-        if answer.status == 200:
-            work.verdict = {"approve": "approved", "reject": "rejected"}[action]
+        answer = self.ask(self.owner, "PATCH", path, body)
+        if answer.status != 200:
+            return
+        if "amount" in body:
+            work.units = work.asking_units or 0
+        elif action == "reject" or work.verdict != "approved":
+            work.units = work.locked_units
+        work.verdict = {"reject": "rejected", "approve": "approved"}[body["action"]]
+        assert int(answer.json["locked_price"] * 1_000_000) == work.units
+
+    def run_out(self) -> int:
+        """The review time of all that waits for a verdict is over; answers how many it was."""
+        self.time.advance(2)
+        waiting = [work for work in self.model.works.values() if work.verdict == "pending"]
+        assert proofs.time_out() == len(waiting)
+        for work in waiting:
+            work.verdict, work.units = "timeout_approved", work.locked_units
+        return len(waiting)
+
+    def report(self, proof_id: str) -> bool:
+        work = self.model.works[proof_id]
+        path = f"{work.place.gig.path}/proofs/{proof_id}/report"
+        done = self.ask(self.owner, "POST", path, {}).status == 200
+        if done:
+            work.verdict = "reported"
+        return done
 
     def settle(self, place: Place) -> None:
         self.ask(self.owner, "POST", f"{place.gig.path}/rollups")

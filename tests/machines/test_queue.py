@@ -25,6 +25,8 @@ EVERYTHING = (
     "assigned",
     "returned",
     "storms",
+    "drafted",
+    "withdrawn",
 )
 FEW = 15
 ROUNDS = [
@@ -40,6 +42,7 @@ ROUNDS = [
 @pytest.mark.rule("D-01")
 @pytest.mark.rule("P-01")
 @pytest.mark.rule("T-06")
+@pytest.mark.rule("R-03")
 @pytest.mark.parametrize(("examples", "steps"), ROUNDS)
 @pytest.mark.parametrize("kind", BACKENDS)
 def test_no_task_is_held_twice_or_lost_and_order_and_limits_hold(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import aliases, dashboard, endpoints, payouts, receiving
+from engine import aliases, dashboard, endpoints, payouts, proof_labels, receiving
 from engine.models.gig import Gig
+from engine.operations import OWNER
 from web import auth, paging, views
 from web.blueprint import Routes
 from web.mailbox_views import mailbox_view
+from web.proof_views import proof_view
 from web.schemas import dashboard as schemas
 
 routes = Routes("dashboard", "The owner's view of a whole gig.")
@@ -28,6 +30,7 @@ def read(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     mailboxes, proofs, rollups, tasks = (pages[name][0] for name in schemas.LISTS)
     received, carried = receiving.of(mailboxes), payouts.proof_ids(rollups)
     names = aliases.of(caller, tasks)
+    proof_names = proof_labels.names_of(caller, proofs)
     disabled = dashboard.disabled_endpoints(gig)
     waiting = endpoints.waiting([one.id for one in disabled])
     return {
@@ -36,7 +39,9 @@ def read(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
         "mailboxes": [
             mailbox_view(one, worker=False, received=received[one.id]) for one in mailboxes
         ],
-        "proofs": [views.proof_view(one, frozenset({"owner"})) for one in proofs],
+        "proofs": [
+            proof_view(one, frozenset({OWNER}), alias=proof_names.get(one.id)) for one in proofs
+        ],
         "rollups": [views.rollup_view(one, carried[one.id]) for one in rollups],
         "tasks": [
             views.task_view(gig, one, owner=True, preview=True, alias=names.get(one.id))

@@ -12,7 +12,8 @@ from web.schemas import holding as schemas
 routes = Routes("holding", "Tasks in hand.")
 
 
-def _passed_on(returned_to_owner: bool) -> dict[str, Any]:
+def passed_on(returned_to_owner: bool) -> dict[str, Any]:
+    """What is answered to whoever let go of a task."""
     if returned_to_owner:
         return {"success": True, "skipped": True, "returned_to_owner": True}
     return {"success": True}
@@ -28,7 +29,7 @@ def decline(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     or the owner has taken the task back.
     """
     returned = declining.decline(auth.caller(), gig_id, task_id, body["mailbox_id"])
-    return _passed_on(returned)
+    return passed_on(returned)
 
 
 @routes.route("/gigs/<gig_id>/queue/<task_id>/violation", methods=["POST"], refuses=[410])
@@ -39,7 +40,7 @@ def report(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     returned = violations.report(
         auth.caller(), gig_id, task_id, body["violation"], body["mailbox_id"]
     )
-    return _passed_on(returned)
+    return passed_on(returned)
 
 
 @routes.route("/gigs/<gig_id>/tasks/<task_id>/heartbeat", methods=["POST"], refuses=[410])

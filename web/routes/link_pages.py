@@ -2,31 +2,23 @@
 
 Each is rendered here for whoever asks. Without a key it asks for one, which its script keeps in the
 browser's session and sends in the header `x-api-key`: it is in no address and no cookie. With it
-the same address answers what this visitor may see; buttons call the API. Nothing is loaded from
-elsewhere, and what a task says is text, or sanitised HTML in a frame where nothing runs.
+the same address answers what this visitor may see; buttons call the API.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
-from typing import Any
 
-import nh3
-from flask import Blueprint, Response, make_response, render_template, request
+from flask import Blueprint, Response
 
 from engine import gigs, invites, mailboxes, named_claims, shelf
-from engine.errors import Refused, not_found
+from engine.errors import Refused
 from engine.operations import Caller
 from engine.shelf import Seen
-from web import auth, errors, limits, views
+from web import auth, errors, limits, rendering, views
+from web.rendering import Page
 
 routes = Blueprint("link_pages", __name__, template_folder="../templates")
-
-# Pictures would be fetched from elsewhere, which the page forbids.
-TAGS = nh3.ALLOWED_TAGS - {"img"}
-MAX_INVITE_CHARACTERS = 100
-Page = dict[str, Any]
 
 
 @routes.route("/claim/<gig_id>/<task_id>")
@@ -68,13 +60,11 @@ def _task(caller: Caller, gig_id: str, task_id: str) -> Page:
 def _shown(seen: Seen) -> Page:
     """What the page tells of a task, all of it as text but for a body of HTML."""
     view = views.task_view(seen.gig, seen.task, owner=seen.owner, mailbox_ids=seen.mailbox_ids)
-    units = view["shown_price_units"]
-    is_html = seen.task.content_type.partition(";")[0].strip().lower() == "text/html"
     return {
         "gig": seen.gig,
         "task": view,
-        "price": None if units is None else views.dollars(units),
-        "html": nh3.clean(seen.task.payload, tags=TAGS) if is_html else None,
+        "price": rendering.price(view["shown_price_units"]),
+        "html": rendering.sanitised(seen.task),
         "private_details": view.get("private_details"),
     }
 
@@ -95,8 +85,8 @@ def _gig(caller: Caller, gig_id: str) -> Page:
 
 def _joining(gig_id: str) -> Page:
     """What somebody who has not joined may see of a gig, and what he joins with."""
-    gig, token = gigs.get(gig_id), _invite()
-    page: Page = {"gig": gig, "gig_price": views.dollars(gig.price_units)}
+    gig, token = gigs.get(gig_id), rendering.parameter("invite")
+    page: Page = {"gig": gig, "gig_price": rendering.price(gig.price_units)}
     page |= {"join_path": f"/api/gigs/{gig.id}/mailboxes", "notice": "You have not joined yet."}
     if token is not None:
         unknown = Refused("not_found", "There is no such invite to this gig. Ask for another link.")
@@ -109,32 +99,11 @@ def _joining(gig_id: str) -> Page:
     return {"notice": "This gig is by invite. Ask its owner for a link with an invite."}
 
 
-def _invite() -> str | None:
-    return request.args.get("invite", "")[:MAX_INVITE_CHARACTERS] or None
-
-
 def _answer(title: str, shown: Callable[[Caller], Page]) -> Response:
-    """The page for whoever asks; a refusal is a sentence on it, with its status."""
-    page: Page
-    try:
-        if any("\0" in text for text in (*(request.view_args or {}).values(), _invite() or "")):
-            raise not_found("page")
+    """The page for whoever asks; without a key it asks for one."""
+
+    def seen() -> Page:
         caller = auth.caller_if_any()
-        page = {"asks_key": True} if caller is None else shown(caller)
-    except Refused as refusal:
-        status = errors.status_of(refusal.code)
-        page = {"notice": refusal.message, "status": status, "asks_key": status == 401}
-    nonce = secrets.token_urlsafe(16)
-    answer = make_response(
-        render_template("link.html", title=title, nonce=nonce, **page), page.get("status", 200)
-    )
-    answer.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-    answer.headers["X-Content-Type-Options"] = "nosniff"
-    # An invite may be in the address.
-    answer.headers["Referrer-Policy"] = "no-referrer"
-    answer.headers["Cache-Control"] = "no-store"
-    answer.headers["Vary"] = "x-api-key, authorization"
-    return answer
+        return {"asks_key": True} if caller is None else shown(caller)
+
+    return rendering.answer("link.html", title, seen)

@@ -9,7 +9,7 @@ from web.schemas.deliveries import EndpointView
 from web.schemas.gigs import GigView
 from web.schemas.mailboxes import MailboxView
 from web.schemas.money import RollupView
-from web.schemas.proofs import ProofView
+from web.schemas.proof_views import ProofView
 from web.schemas.tasks import TaskView
 
 LISTS = ("mailboxes", "proofs", "rollups", "tasks")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
+from engine.comment_readers import POLICIES
 from engine.gigs import MANUAL_REVIEW
 from engine.plans import ORDERS
 from engine.rules.queue_order import MAX_AGING_SECONDS
@@ -93,6 +94,16 @@ class GigFields(Schema):
         MAX_COUNT,
         allow_none=True,
         metadata={"description": "A worker holds at most so many tasks without a proof."},
+    )
+    default_comments_policy = one_of(
+        *POLICIES,
+        metadata={
+            "description": "Who reads and writes what is said about a task, unless the task has a "
+            "policy of its own (T-09)."
+        },
+    )
+    allow_price_offers = Flag(
+        metadata={"description": "A worker may ask for another price with his proof (R-02)."}
     )
     location = text(200)
     icon_url = text(2048)

@@ -115,6 +115,14 @@ class MyMailboxView(MailboxView):
             "is only pushed. `GET /work/available` says where there is some now."
         },
     )
+    share_token = fields.String(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "Whoever has it hands in for this mailbox without a key, at "
+            "`/submit/:token`. Null: there is none; `POST …/regenerate-token` makes one."
+        },
+    )
 
 
 class Joined(Schema):

@@ -40,5 +40,6 @@ class Problem(Schema):
         fields.String(), metadata={"description": "What the wallet is still needed for."}
     )
     rollup_id = fields.String()
+    proof_id = fields.String(metadata={"description": "The draft that is in the way."})
     rate_limit = fields.Nested(RateLimit)
     open_tasks = fields.Nested(OpenTasks)

@@ -1,90 +1,73 @@
-"""Proofs and their review, as they are asked and answered."""
+"""Proofs as they are handed in."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, fields, validate
 
 from engine.handing_in import MAX_NOTE_CHARACTERS
-from engine.proofs import REJECTION_TAGS
-from web.fields import Flag, Money, Time, one_of, tags, text
-from web.paging import Page, PageQuery
+from engine.own_work import MAX_NAME_CHARACTERS
+from web.fields import Flag, Money, tags, text
+from web.schemas.proof_views import ProofAnswer
 
 MAX_EVIDENCE = 1000
 MAX_EVIDENCE_CHARACTERS = 8000
 
 
+def proofs(**kwargs: Any) -> fields.List[str]:
+    """Texts or links, each of 1 to 8000 characters."""
+    return fields.List(
+        text(MAX_EVIDENCE_CHARACTERS, 1),
+        attribute="evidence",
+        validate=validate.Length(max=MAX_EVIDENCE, error=f"give at most {MAX_EVIDENCE}"),
+        **kwargs,
+    )
+
+
+def asking_price(**kwargs: Any) -> Money:
+    return Money(
+        attribute="asking_price_units",
+        allow_none=True,
+        metadata={
+            "description": "What you ask for instead of the price, where the gig has "
+            "`allow_price_offers`; paid only if the proof is approved at just that amount (R-02)."
+        },
+        **kwargs,
+    )
+
+
 class ProofSubmit(Schema):
     mailbox_id = fields.String(load_default=None)
-    task_identifier = text(100, 1, required=True, data_key="task_identifier")
-    proofs = fields.List(
-        text(MAX_EVIDENCE_CHARACTERS, 1),
-        load_default=list,
-        validate=validate.Length(max=MAX_EVIDENCE, error=f"give at most {MAX_EVIDENCE}"),
+    task_identifier = text(
+        MAX_NAME_CHARACTERS,
+        1,
+        required=True,
+        metadata={
+            "description": "The task's id; in a gig that hands out no tasks your own name of the "
+            "work (U-03)."
+        },
     )
+    proofs = proofs(load_default=list)
     tags = tags(load_default=list)
     private_note = text(MAX_NOTE_CHARACTERS, load_default="")
+    asking_price = asking_price(load_default=None)
+    draft = Flag(
+        load_default=False,
+        metadata={"description": "Keep it back: only you see it until you submit it (R-03)."},
+    )
 
 
-class ProofView(Schema):
-    id = fields.String(required=True)
-    gig_id = fields.String(required=True)
-    mailbox_id = fields.String(required=True)
-    task_identifier = fields.String(attribute="task_id", required=True)
-    status = fields.String(required=True)
-    proofs = fields.List(fields.String(), attribute="evidence", required=True)
-    tags = fields.List(fields.String(), required=True)
-    private_note = fields.String(required=True, allow_none=True)
-    private_note_locked = fields.Boolean(required=True)
-    locked_price = Money(attribute="locked_price_units", required=True, allow_none=True)
-    price_pending = fields.Boolean(required=True)
-    price_source = fields.String(required=True)
-    feedback = fields.String(required=True)
-    rejection_tag = fields.String(required=True, allow_none=True)
-    submitted_at = Time(required=True)
-    timeout_at = Time(required=True, allow_none=True)
-    reviewed_at = Time(required=True, allow_none=True)
-    rollup_id = fields.String(required=True, allow_none=True)
-    paid_out_at = Time(required=True, allow_none=True)
+class DraftChange(Schema):
+    """What is left out stays as it is."""
+
+    proofs = proofs()
+    tags = tags()
+    private_note = text(MAX_NOTE_CHARACTERS)
+    asking_price = asking_price()
 
 
-class ProofAnswer(Schema):
-    proof = fields.Nested(ProofView, required=True)
-
-
-class ProofsQuery(PageQuery):
-    status = one_of("pending", "approved", "timeout_approved", "rejected", load_default=None)
-    task = fields.String(load_default=None)
-
-
-class ProofList(Page):
-    proofs = fields.List(fields.Nested(ProofView), required=True)
-
-
-class Review(Schema):
-    action = one_of("approve", "reject", required=True)
-    feedback = text(8000, load_default="")
-    amount = Money(attribute="amount_units", load_default=None, allow_none=True)
-    rejection_tag = one_of(*REJECTION_TAGS, load_default=None, allow_none=True)
-    requeue = Flag(load_default=True)
-
-    @post_load
-    def coherent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Fields of the other verdict are a mistake, not to be dropped in silence."""
-        if data["action"] == "approve" and data["rejection_tag"] is not None:
-            raise ValidationError({"rejection_tag": ["goes with reject only"]})
-        if data["action"] == "reject" and data["amount_units"] is not None:
-            raise ValidationError({"amount": ["goes with approve only"]})
-        return data
-
-
-class Reviewed(Schema):
-    success = fields.Boolean(required=True)
-    status = fields.String(required=True)
-    locked_price = Money(attribute="locked_price_units", required=True, allow_none=True)
-    price_source = fields.String(required=True)
-    revised = fields.Boolean(required=True)
-    previous_status = fields.String(required=True)
-    requeued = fields.Boolean(required=True)
-    task_identifier = fields.String(required=True)
+class ProofHandedIn(ProofAnswer):
+    warning = fields.String(
+        metadata={"description": "The gig's pot does not cover this proof and its fee yet."}
+    )

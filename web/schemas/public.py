@@ -1,8 +1,15 @@
+"""What the links that people are sent are asked, and what they tell."""
+
 from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Money, text
+from engine.handing_in import MAX_NOTE_CHARACTERS
+from engine.own_work import MAX_NAME_CHARACTERS
+from engine.violations import MAX_CHARACTERS
+from web.fields import Money, Time, tags, text
+from web.schemas.proofs import proofs
+from web.shares import MAX_TOKEN_CHARACTERS
 
 
 class InviteQuery(Schema):
@@ -32,3 +39,103 @@ class InviteInfo(Schema):
 
 class InviteInfoAnswer(Schema):
     invite = fields.Nested(InviteInfo, required=True)
+
+
+class LinkQuery(Schema):
+    token = text(
+        MAX_TOKEN_CHARACTERS,
+        1,
+        required=True,
+        metadata={"description": "The `share_token` of a mailbox."},
+    )
+
+
+class MailboxInfo(Schema):
+    """A mailbox and its gig, as somebody sees them who was sent its link."""
+
+    id = fields.String(required=True)
+    name = fields.String(required=True)
+    status = fields.String(required=True)
+    gig_id = fields.String(required=True)
+    gig_title = fields.String(required=True)
+    gig_status = fields.String(required=True)
+    terms = fields.String(required=True)
+    price = Money(attribute="price_units", required=True)
+    distribution = fields.String(required=True)
+    names_own_work = fields.Boolean(
+        required=True,
+        metadata={
+            "description": "No tasks are handed out: `task_identifier` is a name of the worker's "
+            "own for what he did."
+        },
+    )
+
+
+class MailboxInfoAnswer(Schema):
+    mailbox = fields.Nested(MailboxInfo, required=True)
+
+
+class SharedTaskQuery(LinkQuery):
+    task = text(100, 1, required=True, metadata={"description": "The task's id."})
+
+
+class SharedTask(Schema):
+    """A task as the link of a mailbox shows it, always with its whole body."""
+
+    id = fields.String(required=True)
+    gig_id = fields.String(required=True)
+    subject = fields.String(required=True)
+    payload = fields.String(required=True)
+    content_type = fields.String(required=True)
+    status = fields.String(required=True)
+    availability = fields.String(required=True)
+    tags = fields.List(fields.String(), required=True)
+    price = Money(attribute="shown_price_units", required=True, allow_none=True)
+    price_tbd = fields.Boolean(required=True)
+    forwarded_at = Time(required=True)
+    expires_at = Time(
+        required=True,
+        allow_none=True,
+        metadata={"description": "When the mailbox loses it; null: never, or it has it not."},
+    )
+
+
+class SharedTaskAnswer(Schema):
+    task = fields.Nested(SharedTask, required=True)
+
+
+class ByLink(Schema):
+    share_token = text(MAX_TOKEN_CHARACTERS, 1, required=True)
+
+
+class SubmitByLink(ByLink):
+    task_identifier = text(
+        MAX_NAME_CHARACTERS,
+        1,
+        required=True,
+        metadata={"description": "The task's id; a name of the work where `names_own_work`."},
+    )
+    proofs = proofs(load_default=list)
+    tags = tags(load_default=list)
+    private_note = text(MAX_NOTE_CHARACTERS, load_default="")
+
+
+class SubmittedByLink(Schema):
+    proof_id = fields.String(required=True)
+    status = fields.String(required=True)
+    warning = fields.String(
+        metadata={"description": "The gig's pot does not cover this proof and its fee yet."}
+    )
+
+
+class DeclineByLink(ByLink):
+    task = text(100, 1, required=True)
+
+
+class ViolationByLink(DeclineByLink):
+    violation = text(
+        MAX_CHARACTERS,
+        1,
+        required=True,
+        metadata={"description": "What is wrong with the task; for its owner."},
+    )

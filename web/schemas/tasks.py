@@ -35,6 +35,9 @@ class TaskView(Schema):
     alias = fields.String(
         allow_none=True, metadata={"description": "The reader's own name for it; only he sees it."}
     )
+    comments_policy = fields.String(
+        metadata={"description": "`public`, `private` or `off`: its own, or the gig's (T-09)."}
+    )
     mailbox_id = fields.String(
         allow_none=True,
         metadata={"description": "Its holder, for himself and the owner; or `UNASSIGNED`."},

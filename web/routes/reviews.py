@@ -1,0 +1,149 @@
+"""Reading proofs, and what is said of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine import bulk_reviews, evidence, proof_labels, proof_reports, proofs
+from engine.errors import Refused
+from engine.models.proof import Proof
+from engine.operations import OWNER
+from engine.proofs import Reviewed, Verdict
+from web import auth, paging
+from web.blueprint import Routes
+from web.proof_views import proof_view
+from web.schemas import reviews as schemas
+from web.schemas.proof_views import ProofAnswer
+
+routes = Routes("reviews", "Proofs, and the verdicts on them.")
+
+
+@routes.route("/gigs/<gig_id>/proofs")
+@routes.arguments(schemas.ProofsQuery, location="query")
+@routes.response(200, schemas.ProofList)
+def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """The gig's proofs for its owner, his own for a worker; oldest first.
+
+    A draft is listed for its submitter alone.
+    """
+    caller = auth.caller()
+    found, cursor = paging.page(
+        f"proofs:{gig_id}",
+        query,
+        lambda limit, after: evidence.listed(caller, gig_id, limit, after, query),
+        lambda row: (row[0].submitted_at, row[0].id),
+    )
+    names = proof_labels.names_of(caller, [proof for proof, _ in found])
+    shown = [proof_view(proof, seen_as, alias=names.get(proof.id)) for proof, seen_as in found]
+    return {"proofs": shown, "next_cursor": cursor}
+
+
+@routes.route("/gigs/<gig_id>/proofs/<proof_id>")
+@routes.response(200, ProofAnswer)
+def read_proof(gig_id: str, proof_id: str) -> dict[str, Any]:
+    """One proof.
+
+    Its private note opens to the reviewer once it is paid out (R-06); what pays nothing opens none.
+    """
+    proof, seen_as = evidence.read(auth.caller(), gig_id, proof_id)
+    return _shown(proof, seen_as)
+
+
+def _shown(proof: Proof, seen_as: frozenset[str]) -> dict[str, Any]:
+    names = proof_labels.names_of(auth.caller(), [proof])
+    return {"proof": proof_view(proof, seen_as, alias=names.get(proof.id))}
+
+
+@routes.route("/gigs/<gig_id>/proofs/<proof_id>", methods=["PATCH"])
+@routes.arguments(schemas.Review)
+@routes.response(200, schemas.Reviewed)
+def review(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
+    """Approve or reject (R-04).
+
+    The same verdict again changes nothing; with other feedback or another tag it is revised. A
+    verdict is final once a rollup carries the proof (409 `in_rollup`), its task has gone back to be
+    done again (`returned`), or the review time has run out (`timeout_approved`).
+    """
+    return _told(proofs.review(auth.caller(), gig_id, proof_id, _verdict(body)))
+
+
+def _verdict(body: dict[str, Any]) -> Verdict:
+    return Verdict(
+        approve=body["action"] == "approve",
+        feedback=body.get("feedback"),
+        amount_units=body["amount_units"],
+        rejection_tag=body["rejection_tag"],
+        requeue=body.get("requeue"),
+    )
+
+
+def _told(done: Reviewed) -> dict[str, Any]:
+    told = {
+        "success": True,
+        "status": done.proof.status,
+        "locked_price_units": done.proof.locked_price_units,
+        "price_source": done.proof.price_source,
+        "revised": done.revised,
+        "previous_status": done.previous_status,
+        "requeued": done.requeued,
+        "task_identifier": done.proof.identifier,
+    }
+    return told if done.requeue_error is None else {**told, "requeue_error": done.requeue_error}
+
+
+@routes.route("/gigs/<gig_id>/proofs/bulk-review", methods=["POST"])
+@routes.arguments(schemas.BulkReviews)
+@routes.response(200, schemas.BulkReviewsDone)
+def bulk_review(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """Up to 100 verdicts in one call, each made or refused by itself; answered in their order.
+
+    What is malformed refuses the whole batch before any verdict is made.
+    """
+    verdicts = {one["proof_id"]: _verdict(one) for one in body["reviews"]}
+    made = bulk_reviews.review(auth.caller(), gig_id, verdicts)
+    return {
+        "success": True,
+        "reviewed": sum(isinstance(one, Reviewed) for one in made.values()),
+        "results": [{"proof_id": proof_id, **_result(one)} for proof_id, one in made.items()],
+    }
+
+
+def _result(one: Reviewed | Refused) -> dict[str, Any]:
+    if isinstance(one, Reviewed):
+        return _told(one)
+    return {"success": False, "error": one.message, "reason": one.code}
+
+
+@routes.route("/gigs/<gig_id>/proofs/<proof_id>/report", methods=["POST"])
+@routes.arguments(schemas.Report)
+@routes.response(200, ProofAnswer)
+def report(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
+    """Dispute what the end of the review time has approved, before a payout carries it (R-05).
+
+    A reported proof is not paid. Its price stays set aside in a cancelled gig, and a deposit of its
+    own stays in the contract, until the owner approves it after all; he cannot reject it. 409
+    `not_reportable` for any other proof. Again changes nothing.
+    """
+    proof = proof_reports.report(auth.caller(), gig_id, proof_id, body["reason"])
+    return _shown(proof, frozenset({OWNER}))
+
+
+@routes.route("/gigs/<gig_id>/proofs/<proof_id>/tags", methods=["PATCH"])
+@routes.arguments(schemas.ProofTags)
+@routes.response(200, schemas.ProofTagged)
+def change_tags(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
+    """Replace a proof's tags.
+
+    The owner may at any time, the submitter until it is decided (409 `already_reviewed`).
+    """
+    proof = proof_labels.tag(auth.caller(), gig_id, proof_id, body["tags"])
+    return {"success": True, "id": proof.id, "tags": proof.tags}
+
+
+@routes.route("/gigs/<gig_id>/proofs/<proof_id>/alias", methods=["PATCH"])
+@routes.arguments(schemas.ProofName)
+@routes.response(200, schemas.ProofNamed)
+def give_alias(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
+    """Call a proof by a name that only you see; null takes it away."""
+    proof = proof_labels.name(auth.caller(), gig_id, proof_id, body["alias"])
+    return {"success": True, "id": proof.id, "alias": body["alias"]}
