@@ -1,8 +1,9 @@
 """Processes of `muster …`, forked from one that has imported it: a second's work is done once.
 
 What runs is the real command line, from its entry point to the interpreter's end, in a session,
-environment and folder of its own. The server is one process beside the tests and ends with them.
-Each child has a keeper, which is its parent and tells how it ended.
+environment and folder of its own; or `python -m …` of a module that calls it. The server is one
+process beside the tests and ends with them. Each child has a keeper, which is its parent and tells
+how it ended.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -93,14 +95,18 @@ def _serve(path: str) -> None:
         peer = listener.accept()[0]
         if os.fork() == 0:
             listener.close()
-            if _keep(peer):
+            _keep(peer)
+            if sys.argv[1] == "-m":
+                del sys.argv[:2]
+                runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+            else:
                 program.main(prog_name="muster")
             return
         peer.close()
 
 
-def _keep(peer: socket.socket) -> bool:
-    """Fork once more. True in the child, once it is what was asked for; the keeper ends here."""
+def _keep(peer: socket.socket) -> None:
+    """Fork once more. Only the child comes back, once it is what was asked for."""
     asked = json.loads(peer.makefile("rb").readline())
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     child = os.fork()
@@ -109,7 +115,7 @@ def _keep(peer: socket.socket) -> bool:
         peer.sendall(f"{os.getpid()}\n".encode())
         peer.close()
         _become(asked["arguments"], asked["env"], asked["cwd"], asked["log"])
-        return True
+        return
     _, status = os.waitpid(child, 0)
     peer.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
     os._exit(0)

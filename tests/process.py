@@ -44,7 +44,7 @@ class Process:
         command = [*self.program, self.kind, *port]
         with self.log.open("ab") as log:
             self._said_before = log.tell()
-            if FORKS and self.program == [MUSTER]:
+            if FORKS:
                 self._popen = Forked(command, environment, folder, self.log)
                 return
             self._popen = subprocess.Popen(
