@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simplejson import dumps
 
 from engine.rules import money
 from tests.contract.scene import Route, Scene, all_hold, everything, routes
@@ -53,6 +54,7 @@ NULLABLE = {
     "filter_price_max",
     "price_min",
     "price_max",
+    "asking_price",
 }
 WRONG = [
     "1.005000001",
@@ -107,7 +109,7 @@ NO_NUMBERS = ["NaN", "Infinity", "-Infinity", "1,5", "1_000", "+1", "0x10", "٣"
 def money_fields(scene: Scene) -> list[tuple[Route, str, str]]:
     """(route, field, the rest of a body that it takes) for every amount that can be sent."""
     return [
-        (route, name, "".join(f'"{key}": "{value}", ' for key, value in rest.items()))
+        (route, name, "".join(f'"{key}": {dumps(value)}, ' for key, value in rest.items()))
         for route in routes(scene.world.app)
         if route.body is not None
         for name, one in route.body.fields.items()
