@@ -184,6 +184,9 @@ def hand_over(caller: Caller, gig: Gig, task: Task, proof: Proof) -> None:
 
 
 def _source(task: Task) -> str:
+    """Where the price comes from that the task is held at; one to be decided, from its review."""
+    if task.held_price_units is None:
+        return "review"
     return "gig" if task.price_units is None else "task"
 
 

@@ -112,7 +112,7 @@ def _refuse_revision(proof: Proof) -> None:
     if proof.rollup_id is not None:
         raise Refused(
             "in_rollup",
-            "A payout already carries this proof, so its verdict is final.",
+            "A rollup already carries this proof, so its verdict is final.",
             rollup_id=proof.rollup_id,
         )
     if proof.returned:

@@ -6,8 +6,11 @@ be run beside it with `--data-dir`. Both files are for their owner's eyes only (
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from engine.keyring import new_master_key
 DEFAULT = Path(".muster")
 INSTALL = "install.json"
 DEVELOPER = "dev.json"
+LOCK = "up.lock"
 
 
 def write_private(path: Path, value: dict[str, Any]) -> None:
@@ -41,6 +45,23 @@ def read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} cannot be read: {error}.") from error
     return found
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else starts an install in the folder meanwhile, whatever becomes of this process.
+
+    Two would share a chain, which the first to end would stop.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise SettingsError(
+                f"Muster is up in {folder} already. Stop that one, or give another --data-dir."
+            ) from error
+        yield
 
 
 def make_install(folder: Path) -> dict[str, str]:

@@ -25,6 +25,11 @@ OWNER_WEI = 10 * 10**18
 
 def run(host: str, port: int, folder: Path) -> None:
     """Start, print what a newcomer needs, and serve until told to stop."""
+    with datadir.alone(folder):
+        _run(host, port, folder)
+
+
+def _run(host: str, port: int, folder: Path) -> None:
     defaults = datadir.make_install(folder)
     environment = dict(os.environ)
     base_url = f"http://{host}:{port}"

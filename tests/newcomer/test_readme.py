@@ -163,3 +163,19 @@ def test_a_port_that_is_taken_is_said_in_one_sentence(up: Up) -> None:
     assert start.returncode == 2
     assert f"Port {port}" in start.stderr
     assert "Traceback" not in start.stderr
+
+
+@pytest.mark.rule("Z-01")
+def test_a_second_one_in_the_same_folder_leaves_the_first_alone(up: Up) -> None:
+    told = up.start()
+    second = subprocess.run(
+        [MUSTER, "up", "--port", str(free_port())],
+        cwd=up.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert second.returncode == 2
+    assert ".muster already" in second.stderr
+    health = requests.get(f"{told['base_url']}/api/health", timeout=10).json()
+    assert health["chain"]["chain_id"]
