@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from engine import arrivals, cancellation, copies, events, gigs, holding, in_hand, mailboxes, tasks
+from engine import (
+    arrivals,
+    cancellation,
+    copies,
+    events,
+    gigs,
+    holding,
+    in_hand,
+    mailboxes,
+    shelf,
+    tasks,
+)
 from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, not_found
@@ -11,9 +22,6 @@ from engine.models.mailbox import Mailbox
 from engine.models.task import Task
 from engine.modes import ask
 from engine.operations import Caller, permit
-
-# What a worker who has nothing to do with it is not told of.
-HIDDEN = ("draft", "unfunded", "unassigned", "cancelled")
 
 
 def decline(caller: Caller, gig_id: str, task_id: str, mailbox_id: str | None = None) -> bool:
@@ -58,7 +66,7 @@ def pass_on(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
             )
         if reason is not None:
             return False
-        if task.status in HIDDEN or _is_copy_of_another(mailbox, task):
+        if not shelf.is_shown(task, {mailbox.id}):
             raise not_found("task")
         _refuse_template_of(mailbox, task)
     plan = ask(gig.distribution).declined(gigs.facts(gig), arrivals.facts(task), mailbox.id)
@@ -78,7 +86,3 @@ def _refuse_template_of(mailbox: Mailbox, task: Task) -> None:
             "You hold your own copy of this task. Use the copy's id, the one that you were given.",
             message_id=copy.id,
         )
-
-
-def _is_copy_of_another(mailbox: Mailbox, task: Task) -> bool:
-    return task.template_number is not None and task.mailbox_id != mailbox.id

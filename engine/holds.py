@@ -14,11 +14,12 @@ from engine import (
     gigs,
     holding,
     in_hand,
+    shelf,
     tasks,
 )
 from engine.apply import apply
 from engine.db import db
-from engine.errors import Refused, invalid
+from engine.errors import Refused, invalid, not_found
 from engine.models.gig import Gig
 from engine.models.task import Task
 from engine.modes import ask
@@ -123,6 +124,8 @@ def heartbeat(
         task = tasks.locked(gig, task_id)
         if not in_hand.holds(mailbox, task):
             in_hand.require_not_lost(mailbox, task)
+            if not shelf.is_shown(task, {mailbox.id}):
+                raise not_found("task")
             raise Refused("not_held", "You do not hold this task, so there is no clock to set.")
         return _set_clock(task, _beat(task))
 

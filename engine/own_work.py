@@ -7,10 +7,11 @@ could do it.
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 from engine import allowances, clock, gigs, holding, in_hand, rows, taking_by_proof, tasks
-from engine.errors import Refused
+from engine.errors import Refused, invalid
 from engine.ids import new_id
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
@@ -20,14 +21,28 @@ from engine.rules.queue_order import DEFAULT_PRIORITY
 from engine.states import target
 
 MAX_NAME_CHARACTERS = 200
+# Control and format characters, and breaks of lines and paragraphs.
+_UNSEEN = ("Cc", "Cf", "Zl", "Zp")
 
 
-def held(gig: Gig, mailbox: Mailbox, name: str) -> Task:
+def clean_name(name: str) -> str:
+    """A name as it is kept: without blanks around it, and each letter in its one form (NFC).
+
+    400 naming `task_identifier` for one that nothing, or nothing that is seen, tells from another.
+    """
+    cleaned = unicodedata.normalize("NFC", name).strip()
+    if not cleaned or any(unicodedata.category(one) in _UNSEEN for one in cleaned):
+        raise invalid("task_identifier", "give a name of visible characters, in one line")
+    return cleaned
+
+
+def held(gig: Gig, mailbox: Mailbox, given: str) -> Task:
     """The task of what this mailbox calls so, in its hands; only inside `db.write`.
 
     A proof of it is a take, within the limits (M-05). Gig and mailbox are held, so that of two who
     come with one name the second finds what the first has made.
     """
+    name = clean_name(given)
     found = Task.get_or_none(Task.named_by == mailbox.id, Task.named_as == name)
     if found is None:
         return _make(gig, mailbox, name)

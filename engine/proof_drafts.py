@@ -31,6 +31,9 @@ from engine.models.task import Task
 from engine.moves import move
 from engine.operations import Caller, permit
 
+# So often one proof may be handed in: each time its reviewer is told.
+MOST_TIMES = 10
+
 _ITS_TASK = """
 SELECT proof.task_id, proof.mailbox_id FROM proof JOIN mailbox ON mailbox.id = proof.mailbox_id
 WHERE proof.id = ? AND proof.gig_id = ? AND mailbox.account_id = ?
@@ -94,7 +97,8 @@ def withdraw(caller: Caller, gig_id: str, proof_id: str) -> Proof:
     """Take a proof back before its verdict; it is a draft again, and its task in hand again.
 
     The task is held as it was before: at the price that it was taken at, and its time has run on.
-    409 `time_over` once that has run out; 429 without a free place among the tasks in hand (M-05).
+    409 `time_over` once that has run out, `handed_in_often` after `MOST_TIMES`; 429 without a free
+    place among the tasks in hand (M-05).
     """
 
     def write() -> Proof:
@@ -108,6 +112,11 @@ def withdraw(caller: Caller, gig_id: str, proof_id: str) -> Proof:
                 f"This proof is {proof.status}; only one that waits for its verdict can be "
                 "withdrawn.",
                 status_now=proof.status,
+            )
+        if proof.times_submitted >= MOST_TIMES:
+            raise Refused(
+                "handed_in_often",
+                f"This proof was handed in {MOST_TIMES} times; now it waits for its verdict.",
             )
         if in_hand.has_run_out(task):
             raise Refused(

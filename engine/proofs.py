@@ -6,6 +6,7 @@ and tells: `verdict_effects.py`.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,13 +64,25 @@ class Reviewed:
         return self.proof.returned_at is not None
 
 
-def review(caller: Caller, gig_id: str, proof_id: str, verdict: Verdict) -> Reviewed:
-    """Approve or reject. Saying the same again changes nothing (F16); see `_refuse_revision`."""
+def review(
+    caller: Caller,
+    gig_id: str,
+    proof_id: str,
+    verdict: Verdict,
+    read: Container[int] | None = None,
+) -> Reviewed:
+    """Approve or reject. Saying the same again changes nothing (F16); see `_refuse_revision`.
+
+    With `read` only if the proof was handed in so many times: a worker may withdraw what was read
+    and hand in something else (H-05).
+    """
     fee_bps = verdict_prices.rate(caller, gig_id, verdict.amount_units is not None)
 
     def act() -> Reviewed:
         gig = cancellation.hold(gig_id)
         permit("proof.review", caller, gig)
+        if read is not None:
+            _require_read(gig, proof_id, read)
         return decide(caller, gig, proof_id, verdict, fee_bps)
 
     return db.write(act)
@@ -92,6 +105,16 @@ def decide(
             "it, and cannot be rejected any more.",
         )
     return _reject(caller, gig, task, proof, verdict)
+
+
+def _require_read(gig: Gig, proof_id: str, read: Container[int]) -> None:
+    _, proof = locked(gig, proof_id)
+    if proof.times_submitted not in read:
+        raise Refused(
+            "precondition_failed",
+            "If-Match does not name this proof as it was handed in last. Read it again.",
+            revision=proof.times_submitted,
+        )
 
 
 def locked(gig: Gig, proof_id: str) -> tuple[Task, Proof]:

@@ -24,9 +24,11 @@ from engine import (
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.handing_in import HandedIn, HandIn
+from engine.holding import PROVEN
 from engine.ids import new_share_token
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
+from engine.models.proof import Proof
 from engine.models.task import Task
 from engine.modes import ask
 from engine.operations import Caller, permit
@@ -97,6 +99,30 @@ def _is_for(mailbox: Mailbox, task: Task) -> bool:
     if task.status == "queued":
         return {task.reserved_for, task.named_by} <= {None, mailbox.id}
     return bool(task.mailbox_id == mailbox.id and task.status in ("claimed", *in_hand.HANDED_IN))
+
+
+def rejected_proof(link: Link, task: Task) -> Proof | None:
+    """The mailbox's own proof of a task that it was shown, whose rejection ended its part in it;
+    the task may wait for others since."""
+    if task.status not in ("queued", "rejected"):
+        return None
+    with db.reading():
+        if task.status == "queued" and in_hand.reason_of(link.mailbox, task) != PROVEN:
+            return None
+        own = (Proof.task_id == task.id, Proof.mailbox_id == link.mailbox.id)
+        rejected = Proof.select().where(*own, Proof.status == "rejected")
+        found: Proof | None = rejected.order_by(Proof.reviewed_at.desc(), Proof.id.desc()).first()
+        return found
+
+
+def why_lost(link: Link, task: Task) -> str | None:
+    """Why the mailbox may not take the waiting task: it has had it, and lost it (Q-07)."""
+    with db.reading():
+        try:
+            in_hand.require_not_lost(link.mailbox, task)
+        except Refused as refusal:
+            return refusal.message
+    return None
 
 
 def hand_in(mailbox: Mailbox, given: HandIn) -> HandedIn:

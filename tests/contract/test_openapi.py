@@ -128,7 +128,8 @@ def test_keys_and_headers_are_described_where_they_are_read(spec: dict[str, Any]
         assert ("Idempotency-Key" in headers) == keyed
         assert ("Prefer" in headers) == ("202" in operation["responses"])
         tagged = "ETag" in operation["responses"].get("200", {}).get("headers", {})
-        assert tagged == (path == "/api/gigs/{gig_id}")
+        proof = path == "/api/gigs/{gig_id}/proofs/{proof_id}" and method != "delete"
+        assert tagged == (path == "/api/gigs/{gig_id}" or proof)
         assert ("If-Match" in headers) == (tagged and keyed)
         assert ("412" in operation["responses"]) == (tagged and keyed)
         assert ("Last-Event-ID" in headers) == (path == "/api/gigs/{gig_id}/events")
@@ -193,4 +194,4 @@ def test_the_docs_show_every_route_and_where_each_refusal_points(
     refused = world.call("GET", "/auth/me").refused(401)
     assert refused["type"] == "/docs#no_key" and '<dt id="no_key">' in page
     assert set(re.findall(r'href="#(\w+)"', page)) <= set(re.findall(r'id="(\w+)"', page))
-    assert "<script" not in page
+    assert page.count("<script") == 1, "a page that only shows has little to run"

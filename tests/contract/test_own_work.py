@@ -43,11 +43,31 @@ def tasks() -> list[tuple[str, str]]:
 
 
 @pytest.mark.rule("U-03")
+@pytest.mark.parametrize("name", [" ", "\t", "\u200b", "a\nb", "wd\u200b", "\u202etxt", "a\u2028b"])
+def test_a_name_that_only_looks_like_another_is_refused(world: World, name: str) -> None:
+    gig = own_gig(world)
+    worker = world.worker(gig)
+    before = everything()
+    refused = hand_in(gig, worker, name)
+    assert (refused.status, list(refused.json["errors"])) == (400, ["task_identifier"])
+    assert everything() == before
+
+
+@pytest.mark.rule("U-03")
+def test_blanks_around_a_name_and_the_form_of_its_letters_do_not_count(world: World) -> None:
+    gig = own_gig(world)
+    worker = world.worker(gig)
+    first = hand_in(gig, worker, "Caf\u00e9 5").ok()["proof"]
+    assert first["task_identifier"] == "Caf\u00e9 5"
+    assert hand_in(gig, worker, "  Cafe\u0301 5 ").status == 409
+
+
+@pytest.mark.rule("U-03")
 @pytest.mark.rule("R-01")
 def test_work_is_handed_in_under_the_workers_own_name_and_approved(world: World) -> None:
     gig = own_gig(world, price="4.25")
     worker, other = world.worker(gig), world.worker(gig)
-    name = "Article 17: \N{BIRD} \u202e'\"<b> ../x?y=1#z"
+    name = "Article 17: \N{BIRD} '\"<b> ../x?y=1#z"
     proof = hand_in(gig, worker, name, tags=["t"], private_note="n").ok()["proof"]
     assert (proof["task_identifier"], str(proof["locked_price"])) == (name, "4.25")
     assert (proof["status"], proof["price_source"]) == ("pending", "gig")
@@ -87,8 +107,8 @@ def test_one_name_is_one_piece_of_work_to_each_mailbox(world: World) -> None:
     hand_in(gig, other, "pending").ok()
     second = worker.post(f"{gig.path}/mailboxes", {"new": True, "invite": gig.invite})["mailbox"]
     hand_in(gig, worker, "pending", mailbox_id=second["id"]).ok()
-    # Another case, another space: another name.
-    for near in ("Pending", "pending ", " pending"):
+    # Another case, or a space within it: another name.
+    for near in ("Pending", "pen ding"):
         hand_in(gig, worker, near).ok()
     hand_in(gig, worker, "n" * 200).ok()
     hand_in(gig, worker, "n" * 201).refused(400)

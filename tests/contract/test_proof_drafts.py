@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine import clock, holds
+from engine import clock, holds, proof_drafts
 from engine.db import db
 from tests.contract.scene import all_hold, everything
 from tests.engine.holding import TIMEOUT, mailbox_id, poll, task_of, told
@@ -221,6 +221,20 @@ def test_neither_limit_is_passed_by_a_draft_or_by_taking_proofs_back(world: Worl
     for proof_id, answer in zip(proofs, answers, strict=True):
         if answer.status == 429:
             act(gig, worker, proof_id, "withdraw").refused(429)
+    assert everything() == before
+
+
+@pytest.mark.rule("R-03")
+def test_a_proof_cannot_be_taken_back_for_ever(world: World) -> None:
+    gig = world.gig()
+    worker = world.worker(gig)
+    proof_id = draft(gig, worker, world.task(gig))["id"]
+    act(gig, worker, proof_id, "submit").ok()
+    for _ in range(proof_drafts.MOST_TIMES - 1):
+        act(gig, worker, proof_id, "withdraw").ok()
+        act(gig, worker, proof_id, "submit").ok()
+    before = everything()
+    act(gig, worker, proof_id, "withdraw").refused(409, "handed_in_often")
     assert everything() == before
 
 

@@ -177,3 +177,24 @@ def test_a_task_kept_at_first_goes_back_where_it_came_from(world: World) -> None
     assigned.owner.patch(f"{assigned.path}/proofs/{proof_id}", KEEP)
     back = assigned.owner.patch(f"{assigned.path}/proofs/{proof_id}", {**REJECT, "requeue": True})
     assert back["requeued"] and task_of(assigned, proof_id) == "unassigned"
+
+
+@pytest.mark.rule("H-05")
+@pytest.mark.rule("R-04")
+def test_a_verdict_may_name_what_was_read_and_is_not_given_on_anything_else(world: World) -> None:
+    gig = world.gig()
+    worker = world.worker(gig)
+    proof_id = prove(world, gig, worker, proofs=["good"])
+    path = f"{gig.path}/proofs/{proof_id}"
+    tag = gig.owner.call("GET", path).headers["etag"]
+    worker.post(f"{path}/withdraw")
+    worker.patch(f"{path}/draft", {"proofs": ["bad"]})
+    worker.post(f"{path}/submit")
+
+    before = everything()
+    refused = gig.owner.call("PATCH", path, APPROVE, headers={"if-match": tag})
+    now = refused.refused(412, "precondition_failed")["etag"]
+    assert now == gig.owner.call("GET", path).headers["etag"] != tag
+    assert everything() == before
+    done = gig.owner.call("PATCH", path, APPROVE, headers={"if-match": f"{tag}, {now}"})
+    assert (done.ok()["status"], done.headers["etag"]) == ("approved", now)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.scene import everything
 from tests.engine.holding import (
     act,
     assign,
@@ -64,6 +65,20 @@ def test_what_another_worker_holds_is_only_skipped_and_what_nobody_knows_is_not_
     # He has skipped it before anybody could offer it to him.
     assert poll(gig, other) == []
     assert poll(gig, world.worker(gig)) == [task_id]
+
+
+@pytest.mark.rule("D-01")
+@pytest.mark.rule("A-01")
+@pytest.mark.case("F05")
+@pytest.mark.parametrize("what", ["decline", "violation", "heartbeat"])
+def test_what_is_not_for_a_worker_to_see_is_not_for_him_to_skip(world: World, what: str) -> None:
+    gig = world.gig()
+    one, other = world.worker(gig), world.worker(gig)
+    hidden = [world.task(gig, assign_to=mailbox_id(one)), world.task(gig, draft="true")]
+    before = everything()
+    for task_id in hidden:
+        act(gig, other, task_id, what).refused(404, "not_found")
+    assert everything() == before
 
 
 @pytest.mark.rule("D-01")

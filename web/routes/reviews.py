@@ -9,7 +9,7 @@ from engine.errors import Refused
 from engine.models.proof import Proof
 from engine.operations import OWNER
 from engine.proofs import Reviewed, Verdict
-from web import auth, paging
+from web import auth, etags, paging
 from web.blueprint import Routes
 from web.proof_views import proof_view
 from web.schemas import reviews as schemas
@@ -38,15 +38,16 @@ def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     return {"proofs": shown, "next_cursor": cursor}
 
 
-@routes.route("/gigs/<gig_id>/proofs/<proof_id>")
+@routes.route("/gigs/<gig_id>/proofs/<proof_id>", etag=True)
 @routes.response(200, ProofAnswer)
-def read_proof(gig_id: str, proof_id: str) -> dict[str, Any]:
+def read_proof(gig_id: str, proof_id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """One proof.
 
     Its private note opens to the reviewer once it is paid out (R-06); what pays nothing opens none.
+    The ETag names what was handed in: it changes when the proof is withdrawn and handed in again.
     """
     proof, seen_as = evidence.read(auth.caller(), gig_id, proof_id)
-    return _shown(proof, seen_as)
+    return _shown(proof, seen_as), etags.headers(proof.times_submitted)
 
 
 def _shown(proof: Proof, seen_as: frozenset[str]) -> dict[str, Any]:
@@ -54,17 +55,23 @@ def _shown(proof: Proof, seen_as: frozenset[str]) -> dict[str, Any]:
     return {"proof": proof_view(proof, seen_as, alias=names.get(proof.id))}
 
 
-@routes.route("/gigs/<gig_id>/proofs/<proof_id>", methods=["PATCH"])
+@routes.route("/gigs/<gig_id>/proofs/<proof_id>", methods=["PATCH"], etag=True)
 @routes.arguments(schemas.Review)
 @routes.response(200, schemas.Reviewed)
-def review(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
+def review(
+    body: dict[str, Any], gig_id: str, proof_id: str
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Approve or reject (R-04).
 
     The same verdict again changes nothing; with other feedback or another tag it is revised. A
     verdict is final once a rollup carries the proof (409 `in_rollup`), its task has gone back to be
-    done again (`returned`), or the review time has run out (`timeout_approved`).
+    done again (`returned`), or the review time has run out (`timeout_approved`). With
+    `If-Match` only if what was handed in is what you have read. Settling carries rejected proofs as
+    well, which pay nothing.
     """
-    return _told(proofs.review(auth.caller(), gig_id, proof_id, _verdict(body)))
+    with etags.if_match() as read:
+        done = proofs.review(auth.caller(), gig_id, proof_id, _verdict(body), read)
+    return _told(done), etags.headers(done.proof.times_submitted)
 
 
 def _verdict(body: dict[str, Any]) -> Verdict:
