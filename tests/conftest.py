@@ -30,14 +30,14 @@ structlog.configure(
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    server = Postgres()
+    server = Postgres(durable=False)
     yield server
     server.stop()
 
 
 @pytest.fixture(scope="session")
 def sqlite() -> Iterator[Sqlite]:
-    files = Sqlite()
+    files = Sqlite(durable=False)
     yield files
     files.stop()
 

@@ -22,17 +22,20 @@ _numbers = itertools.count(1)
 
 
 class Postgres:
-    """One PostgreSQL server for the whole run; each test gets a database of its own."""
+    """One PostgreSQL server for the whole run; each test gets a database of its own.
 
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="muster-pg-", dir=_fast()))
+    `durable` as in production, which is what is measured; no test pulls the machine's plug.
+    """
+
+    def __init__(self, *, durable: bool = True) -> None:
+        self._folder = _folder("muster-pg-", durable)
         # The server drops root's rights, so its folder must be reachable by another user.
         self._folder.chmod(0o755)
         self._server: PostgresServer = get_server(self._folder / "data")
-        # Nothing here outlives the machine, and no test pulls its plug.
-        for setting in ("fsync", "full_page_writes"):
-            self._run(f"ALTER SYSTEM SET {setting} = off")
-        self._run("SELECT pg_reload_conf()")
+        if not durable:
+            for setting in ("fsync", "full_page_writes"):
+                self._run(f"ALTER SYSTEM SET {setting} = off")
+            self._run("SELECT pg_reload_conf()")
         self._migrated = False
 
     def _run(self, statement: str) -> None:
@@ -69,10 +72,10 @@ class Postgres:
 
 
 class Sqlite:
-    """Databases as copies of one migrated file."""
+    """Databases as copies of one migrated file; `durable` on a disk."""
 
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="muster-sqlite-", dir=_fast()))
+    def __init__(self, *, durable: bool = True) -> None:
+        self._folder = _folder("muster-sqlite-", durable)
         self._template = self._folder / "template.db"
         _migrate(f"sqlite:///{self._template}")
 
@@ -118,10 +121,9 @@ class Redis:
         self._server.stop()
 
 
-def _fast() -> Path | None:
-    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM_BYTES:
-        return MEMORY
-    return None
+def _folder(prefix: str, durable: bool) -> Path:
+    roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM_BYTES
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY if roomy and not durable else None))
 
 
 def _migrate(url: str) -> None:

@@ -6,21 +6,41 @@ sanitised HTML in a frame where nothing runs. A refusal is a sentence on the pag
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 import secrets
 from collections.abc import Callable
 from typing import Any
 
 import nh3
 from flask import Response, make_response, render_template, request
+from markupsafe import Markup, escape
 
+from engine import mailboxes
 from engine.errors import Refused, not_found
+from engine.models.mailbox import Mailbox
 from engine.models.task import Task
 from web import errors, views
 
-# Pictures would be fetched from elsewhere, which the page forbids.
-TAGS = nh3.ALLOWED_TAGS - {"img"}
+# Pictures would be fetched from elsewhere, which the page forbids; areas are parts of them.
+TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area"}
+SCHEMES = {"http", "https", "mailto"}
+NEW_TAB = {"a": {"target": "_blank"}}
+REL = "noopener noreferrer"
 MAX_PARAMETER_CHARACTERS = 200
 Page = dict[str, Any]
+
+# The frame of a body of HTML inherits the page's policy. A page's main part is replaced by one that
+# was rendered with another nonce, so this style is let through by its hash.
+FRAME_STYLE = (
+    ":root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}"
+    "body{margin:.8rem}body>:first-child{margin-top:0}"
+)
+_FRAME_HASH = base64.b64encode(hashlib.sha256(FRAME_STYLE.encode()).digest()).decode()
+_URL = re.compile(r"\bhttps?://\w[^\s<>\"'`\\^{}|]+", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
+_NEW_LINE = re.compile(r"<(?:p|h[1-6]|li|tr|br|hr|div|pre|blockquote)\b")
 
 
 def answer(template: str, title: str, shown: Callable[[], Page]) -> Response:
@@ -33,13 +53,14 @@ def answer(template: str, title: str, shown: Callable[[], Page]) -> Response:
         page = shown()
     except Refused as refusal:
         status = errors.status_of(refusal.code)
-        page = {"notice": refusal.message, "status": status, "asks_key": status == 401}
+        page = {"notice": refusal.message, "status": status}
     nonce = secrets.token_urlsafe(16)
     made = make_response(
         render_template(template, title=title, nonce=nonce, **page), page.get("status", 200)
     )
     made.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+        f"default-src 'none'; script-src 'nonce-{nonce}'; "
+        f"style-src 'nonce-{nonce}' 'sha256-{_FRAME_HASH}'; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     made.headers["X-Content-Type-Options"] = "nosniff"
@@ -63,7 +84,49 @@ def price(units: int | None) -> str | None:
     return f"{whole}.{part.ljust(2, '0')}"
 
 
-def sanitised(task: Task) -> str | None:
-    """A body of HTML for its frame; None for one that is shown as text."""
-    is_html = task.content_type.partition(";")[0].strip().lower() == "text/html"
-    return nh3.clean(task.payload, tags=TAGS) if is_html else None
+def linked(text: str) -> Markup:
+    """Text, whose web addresses are links that open in another tab."""
+    parts, done = [], 0
+    for found in _URL.finditer(text):
+        url = _without_stop(found[0])
+        parts += [escape(text[done : found.start()]), _link(url)]
+        done = found.start() + len(url)
+    return Markup("").join([*parts, escape(text[done:])])
+
+
+def _link(url: str) -> Markup:
+    return Markup('<a href="{0}" target="_blank" rel="{1}">{0}</a>').format(url, REL)
+
+
+def _without_stop(url: str) -> str:
+    """Without what ends the sentence around it; a bracket that the address opens is its own."""
+    bare = url.rstrip(".,:;!?*)]")
+    rest = url[len(bare) :]
+    return f"{bare})" if rest.startswith(")") and bare.count("(") > bare.count(")") else bare
+
+
+def body(task: Task) -> Page:
+    """A task's body for the page: `html`, sanitised for a frame of about so many pixels as
+    `frame_height` says, or None for one that is shown as text."""
+    if task.content_type.partition(";")[0].strip().lower() != "text/html":
+        return {"html": None}
+    clean = nh3.clean(
+        task.payload,
+        tags=TAGS,
+        link_rel=REL,
+        url_schemes=SCHEMES,
+        url_relative="deny",
+        set_tag_attribute_values=NEW_TAB,
+    )
+    lines = len(_NEW_LINE.findall(clean)) + len(_TAG.sub("", clean)) // 60
+    return {
+        "html": f"<style>{FRAME_STYLE}</style>{clean}",
+        "frame_height": min(max(70 + 36 * lines, 120), 480),
+    }
+
+
+def not_active(mailbox: Mailbox) -> str:
+    """Why a place in a gig opens nothing."""
+    if mailbox.status == "pending_approval":
+        return "The owner has not let you in yet. Come back once you are told that you are in."
+    return mailboxes.inactive(mailbox).message

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from engine import install
 from tests.contract.links import SOLO, Link, place
 from tests.contract.scene import everything
+from tests.contract.shares import token_of
 from tests.world import Person, World
 
+SANDBOX = "allow-popups allow-popups-to-escape-sandbox"
 ACCEPT, JOIN = "Accept this task", "Join this gig"
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
@@ -28,6 +34,13 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
+
+    def links(self) -> list[str]:
+        """Where the page's links lead; those to elsewhere open apart and learn of nothing."""
+        for attrs in self.of("a"):
+            if not str(attrs["href"]).startswith("/"):
+                assert attrs["target"] == "_blank" and attrs["rel"] == "noopener noreferrer"
+        return [str(attrs["href"]) for attrs in self.of("a")]
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
         return [attrs for name, attrs in self.found if name == tag]
@@ -54,6 +67,27 @@ class Page:
         return {"path": form["data-path"], "body": form["data-body"]}
 
 
+def style_rules(page: Page) -> tuple[str, str]:
+    """What may style the page: its own element's nonce, and the hash of a frame's style."""
+    told = dict(
+        one.strip().split(" ", 1) for one in page.headers["content-security-policy"].split(";")
+    )
+    nonce, digest = told["style-src"].split()
+    return nonce, digest
+
+
+def framed(page: Page) -> Tags:
+    """What is in the page's frame, whose style the policy knows."""
+    (frame,) = page.tags.of("iframe")
+    assert frame["sandbox"] == SANDBOX
+    inside = str(frame["srcdoc"])
+    (style,) = re.findall("<style>(.*?)</style>", inside)
+    assert "color-scheme:light dark" in style
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert style_rules(page)[1] == f"'sha256-{digest}'"
+    return Tags(inside)
+
+
 def _page(
     link: Link, who: Person | str | None = None, form: str = "claim", query: str = ""
 ) -> Page:
@@ -75,8 +109,8 @@ def test_a_page_loads_nothing_from_elsewhere_and_runs_only_its_own_script(world:
             rules = dict(one.strip().split(" ", 1) for one in told.split(";"))
             assert rules["default-src"] == "'none'"
             (script,), (style,) = page.tags.of("script"), page.tags.of("style")
-            for name, element in (("script-src", script), ("style-src", style)):
-                assert rules[name] == f"'nonce-{element['nonce']}'"
+            assert rules["script-src"] == f"'nonce-{script['nonce']}'"
+            assert style_rules(page)[0] == f"'nonce-{style['nonce']}'"
             assert "src" not in script
             nonces.add(script["nonce"])
             assert rules["connect-src"] == "'self'"
@@ -87,8 +121,9 @@ def test_a_page_loads_nothing_from_elsewhere_and_runs_only_its_own_script(world:
             assert page.headers["cache-control"] == "no-store"
             assert "x-api-key" in page.headers["vary"]
             assert "set-cookie" not in page.headers
-            for _, attrs in page.tags.found:
-                assert not {"href", "src", "style", "action"} & set(attrs)
+            for tag, attrs in page.tags.found:
+                assert not {"src", "style", "action"} & set(attrs)
+                assert tag == "a" or "href" not in attrs
                 assert not any(name.startswith("on") for name in attrs)
             assert 'name="viewport"' in page.text
         assert len(nonces) == 5
@@ -101,7 +136,9 @@ def test_a_visitor_without_a_key_is_asked_for_it_and_told_nothing(world: World) 
         for who, status in ((None, 200), ("wrong", 401)):
             page = _page(link, who, form)
             assert page.status == status
-            (given,) = page.tags.of("input")
+            fields = {one["name"]: one for one in page.tags.of("input")}
+            assert set(fields) == {"key", "email", "code"}
+            given = fields["key"]
             assert (given["type"], given["autocomplete"]) == ("password", "off")
             assert ACCEPT not in page.main
             assert "a secret subject" not in page.text and "A gig" not in page.main
@@ -130,6 +167,12 @@ def test_a_member_sees_the_task_and_the_button_that_takes_it(world: World) -> No
     held = _page(link, link.worker)
     assert ACCEPT not in held.main and held.notice == "This task is yours."
     assert link.task_id in held.main
+    # His own page is the way on, and it is nobody else's to see.
+    on = f"/submit/{token_of(link.worker)}?task={link.task_id}"
+    assert held.tags.links() == [on] and "POST /api" not in held.main
+    assert Page(world, on).status == 200
+    assert token_of(link.worker) not in _page(link, link.gig.owner).text
+    assert token_of(link.worker) not in _page(link, link.colleague).text
 
 
 @pytest.mark.rule("C-01")
@@ -234,6 +277,8 @@ def test_the_page_of_an_invite_joins_its_gig(world: World) -> None:
     worker = world.worker(gig, stranger)
     page = Page(world, path, worker)
     assert place(worker) in page.notice and JOIN not in page.main
+    assert page.tags.links() == [f"/submit/{token_of(worker)}"]
+    assert f"POST {'/api'}{gig.path}/queue/poll" in page.main
     assert Page(world, "/join/GIG_01JZZZZZZZZZZZZZZZZZZZZZZZ", stranger).status == 404
     everybody = world.gig(join_policy="open")
     page = Page(world, f"/join/{everybody.id}", stranger)
@@ -269,6 +314,10 @@ def test_a_body_of_html_is_sanitised_and_shown_in_a_frame_where_nothing_runs(wor
         '<h1 onclick="x()">Cats</h1><script>alert(1)</script><img src="https://x.example/a.png">'
         '<a href="javascript:alert(1)">a</a><iframe srcdoc="<script>x</script>"></iframe>'
         '<form action="https://x.example"><input name=key></form><p>"quoted"</p>'
+        '<a href="https://x.example/b?c=1&amp;d=2" target="_top" rel="opener">b</a>'
+        '<a href="/c">c</a>'
+        '<a href="#d">d</a><a href="data:text/html,x">e</a><a href="mailto:ana@example.com">f</a>'
+        '<map><area href="https://x.example/g"></map><style>p{color:red}</style>'
     )
     path = f"/api/inbound/webhook/{gig.id}?token={gig.token}"
     sent: Any = world.app.test_client().post(
@@ -277,10 +326,150 @@ def test_a_body_of_html_is_sanitised_and_shown_in_a_frame_where_nothing_runs(wor
     task_id = sent.get_json()["message_id"]
     page = Page(world, f"/claim/{gig.id}/{task_id}", worker)
     (frame,) = page.tags.of("iframe")
-    assert frame["sandbox"] == ""
-    inside = Tags(frame["srcdoc"] or "")
-    assert {name for name, _ in inside.found} <= {"h1", "a", "p"}
-    assert all(set(attrs) <= {"rel"} for _, attrs in inside.found)
+    inside = framed(page)
+    assert {name for name, _ in inside.found} == {"style", "h1", "a", "p"}
+    for tag, attrs in inside.found:
+        kept = {"rel", "target"} if tag == "a" else set()
+        assert set(attrs) <= kept | {"href"} and ("href" not in attrs or tag == "a")
+    hrefs = [one["href"] for one in inside.of("a") if "href" in one]
+    assert hrefs == ["https://x.example/b?c=1&d=2", "mailto:ana@example.com"]
+    for one in inside.of("a"):
+        assert (one["target"], one["rel"]) == ("_blank", "noopener noreferrer")
     assert "Cats" in (frame["srcdoc"] or "") and "alert" not in page.main
     # A reader of the API has it to the byte.
     assert worker.get(f"{gig.path}/tasks/{task_id}")["task"]["payload"] == body
+
+
+@pytest.mark.rule("T-08")
+def test_web_addresses_in_a_text_are_links_and_nothing_else_is(world: World) -> None:
+    link = Link.of(world)
+    text = (
+        "See https://a.example/x?y=1&z=2. Or (HTTP://B.example/c_(d)), not javascript:alert(1), "
+        'data:text/html,x, ftp://c.example or nohttps://d.example. <a href="https://e.example/'
+        "\"onclick='x()'>https://f.example/<script>alert(1)</script> https://!"
+    )
+    link.set(payload=text)
+    page = _page(link, link.worker)
+    assert page.tags.links() == [
+        "https://a.example/x?y=1&z=2",
+        "HTTP://B.example/c_(d)",
+        "https://e.example/",
+        "https://f.example/",
+    ]
+    assert all(set(one) == {"href", "target", "rel"} for one in page.tags.of("a"))
+    assert len(page.tags.of("script")) == 1
+    shown = page.main.partition("<pre>")[2].partition("</pre>")[0]
+    assert html.unescape(re.sub("<[^>]*>", "", shown)) == text
+
+
+@pytest.mark.rule("H-12")
+@pytest.mark.rule("G-05")
+def test_an_invite_tells_what_it_is_to_before_there_is_a_key(world: World) -> None:
+    link = Link.of(world, title="Cats", terms="Be kind.", query={"subject": "a secret subject"})
+    gig, other = link.gig, world.gig()
+    gig.owner.patch("/auth/me", {"display_name": "Olga"})
+    for form in ("join", "claim", "task"):
+        path = f"/{form}/{gig.id}" + ("" if form == "join" else f"/{link.task_id}")
+        for who, status in ((None, 200), ("wrong", 401)):
+            page = Page(world, f"{path}?invite={gig.invite}", who)
+            assert page.status == status
+            for told in ("Cats", "Be kind.", "$2.50", "Olga"):
+                assert told in page.main
+            assert "a secret subject" not in page.text and JOIN not in page.main
+        for token in ("wrong", other.invite):
+            page = Page(world, f"{path}?invite={token}")
+            assert page.status == 404 and "no such invite" in page.notice
+            assert "Cats" not in page.text and page.tags.of("input")
+    once = gig.owner.post(f"{gig.path}/invites", {"max_uses": 1})["invite"]["token"]
+    world.worker(gig, invite=once)
+    page = Page(world, f"/join/{gig.id}?invite={once}")
+    assert page.status == 410 and "used up" in page.notice and page.tags.of("input")
+    for n in range(10):
+        page = Page(world, f"/join/{gig.id}?invite=guess{n}")
+    assert page.status == 429
+    page = Page(world, f"/join/{gig.id}?invite={gig.invite}")
+    assert page.status == 429 and "Cats" not in page.text
+
+
+@pytest.mark.rule("H-02")
+@pytest.mark.rule("H-14")
+def test_the_page_signs_in_by_email(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    gig = world.gig()
+    page = Page(world, f"/join/{gig.id}?invite={gig.invite}")
+    mail, code = (
+        next(one for one in page.tags.of("form") if one["data-does"] == does)
+        for does in ("mail", "code")
+    )
+    assert mail["data-path"] == "/api/auth/send-otp" and "hidden" not in mail
+    assert code["data-path"] == "/api/auth/verify-otp" and "hidden" in code
+    assert "this makes one" in page.main
+    # Nothing is mailed by this install, and the page says where the code is.
+    assert "log" in str(mail["data-done"])
+    here = install.current()
+    mailing = replace(here.settings, SMTP_URL="smtp://mail.example")
+    monkeypatch.setattr(here, "settings", mailing)
+    said = [one.get("data-done") for one in Page(world, f"/join/{gig.id}").tags.of("form")]
+    assert any("by mail" in str(one) for one in said)
+    fields = {one["name"]: one for one in page.tags.of("input")}
+    assert (fields["email"]["type"], fields["code"]["autocomplete"]) == ("email", "one-time-code")
+    assert re.fullmatch(str(fields["code"]["pattern"]), "012345")
+    # The new key is shown outside what the page replaces, and it is hidden until there is one.
+    (made,) = page.tags.of("aside")
+    assert "hidden" in made and "<aside" not in page.main
+    assert "shown only this once" in page.text
+    labels = [one["for"] for one in page.tags.of("label")]
+    assert sorted(map(str, labels)) == sorted(str(one["id"]) for one in page.tags.of("input"))
+
+
+@pytest.mark.rule("U-03")
+def test_where_workers_name_their_work_the_page_leads_to_handing_in(world: World) -> None:
+    gig = world.gig(distribution="inbound_proof")
+    worker = world.worker(gig)
+    page = Page(world, f"/join/{gig.id}", worker)
+    assert page.tags.links() == [f"/submit/{token_of(worker)}"]
+    assert "queue/poll" not in page.main and f"POST /api{gig.path}/proofs" in page.main
+    assert "A proof pays" in Page(world, f"/join/{gig.id}?invite={gig.invite}").main
+
+
+@pytest.mark.rule("M-01")
+def test_whoever_waits_to_be_let_in_reads_so(world: World) -> None:
+    gig = world.gig(requires_approval=True)
+    task_id = world.task(gig)
+    person = world.person()
+    joined = person.post(f"{gig.path}/mailboxes", {"invite": gig.invite})["mailbox"]
+    assert joined["status"] == "pending_approval"
+    for path in (f"/join/{gig.id}?invite={gig.invite}", f"/task/{gig.id}/{task_id}"):
+        page = Page(world, path, person)
+        assert page.notice.startswith("The owner has not let you in yet.")
+        assert "pending_approval" not in page.text and JOIN not in page.main
+    box = f"{gig.path}/mailboxes/{joined['id']}"
+    gig.owner.patch(box, {"status": "active"})
+    assert joined["id"] in Page(world, f"/join/{gig.id}", person).notice
+    # Whom the owner has put out does not join again; who has left does.
+    person.call("DELETE", box).ok()
+    page = Page(world, f"/join/{gig.id}?invite={gig.invite}", person)
+    assert "left" in page.notice and JOIN in page.main
+
+
+@pytest.mark.rule("C-01")
+def test_where_there_is_no_task_whoever_can_join_is_led_to_the_gig(world: World) -> None:
+    invited, everybody = world.gig(), world.gig(join_policy="open")
+    stranger, gone = world.person(), "TASK_01JZZZZZZZZZZZZZZZZZZZZZZZ"
+    query = f"?invite={invited.invite}"
+    for gig, who, status, asked, on in (
+        (everybody, stranger, 403, "", [f"/join/{everybody.id}"]),
+        (everybody, world.worker(everybody), 404, "", []),
+        (everybody, everybody.owner, 404, "", []),
+        (invited, stranger, 403, "", []),
+        (invited, stranger, 403, query, [f"/join/{invited.id}{query}"]),
+    ):
+        page = Page(world, f"/task/{gig.id}/{gone}{asked}", who)
+        assert (page.status, page.tags.links()) == (status, on), page.notice
+    # Where there is one he joins on the spot, and comes back to it.
+    page = Page(world, f"/task/{everybody.id}/{world.task(everybody)}", stranger)
+    assert JOIN in page.main
+
+
+def test_the_bare_address_leads_to_the_description(world: World) -> None:
+    answer = world.app.test_client().get("/")
+    assert (answer.status_code, answer.headers["location"]) == (302, "/docs")

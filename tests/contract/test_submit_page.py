@@ -8,12 +8,13 @@ from urllib.parse import quote
 import pytest
 import simplejson
 
+from engine import holds
 from engine.handing_in import MAX_NOTE_CHARACTERS
 from engine.ids import new_share_token
 from tests.contract.links import SOLO, Link
 from tests.contract.scene import everything
-from tests.contract.shares import regenerate, token_of
-from tests.contract.test_link_pages import EVIL, Page, Tags
+from tests.contract.shares import Share, regenerate, token_of
+from tests.contract.test_link_pages import EVIL, Page, framed
 from tests.world import World
 
 PROOF, DECLINE, REPORT = "submit-proof", "task/decline", "task/violation"
@@ -117,6 +118,50 @@ def test_what_can_no_longer_be_done_is_a_sentence_without_a_button(world: World)
     over("a copy of this task", {DECLINE, REPORT})
 
 
+@pytest.mark.rule("R-04")
+@pytest.mark.rule("R-07")
+@pytest.mark.parametrize("requeue", [True, False])
+def test_a_rejected_worker_reads_why_and_has_no_form(world: World, requeue: bool) -> None:
+    link = Link.of(world)
+    proof = f"{link.gig.path}/proofs/{link.prove(link.worker)}"
+    body = {"action": "reject", "feedback": f"Too dark. {EVIL}", "rejection_tag": "low_quality"}
+    link.gig.owner.patch(proof, {**body, "requeue": requeue})
+    page = page_of(link, link.task_id)
+    assert page.status == 200 and "Your proof of this task was rejected" in page.notice
+    assert forms(page) == {} and len(page.tags.of("script")) == 1
+    assert "Too dark." in page.main and "low quality" in page.main
+    # What the form would have been answered.
+    share = Share.of(link.worker)
+    share.prove(link.task_id).refused(409, "already_proven")
+    # It went back to the others, who read nothing of it.
+    other = page_of(link, link.task_id, token_of(link.colleague))
+    assert other.status == (200 if requeue else 404)
+    assert "Too dark." not in other.text and (PROOF in forms(other)) == requeue
+
+
+@pytest.mark.rule("Q-07")
+@pytest.mark.rule("R-07")
+def test_who_has_lost_a_task_to_the_clock_has_no_form_for_it(world: World) -> None:
+    link = Link.of(world, task_timeout=60)
+    link.take(link.worker)
+    link.world.call("POST", "/dev/clock/advance", {"seconds": 61}).ok()
+    holds.expire()
+    page = page_of(link, link.task_id)
+    assert "ran out" in page.notice and PROOF not in forms(page)
+    assert PROOF in forms(page_of(link, link.task_id, token_of(link.colleague)))
+
+
+@pytest.mark.rule("M-01")
+@pytest.mark.rule("R-07")
+def test_the_link_of_a_place_that_waits_says_so(world: World) -> None:
+    gig = world.gig(requires_approval=True)
+    person = world.person()
+    made = person.post(f"{gig.path}/mailboxes", {"invite": gig.invite})["mailbox"]
+    person.mailbox = made  # type: ignore[attr-defined]
+    page = page_of(Link(world, gig, person, person, ""))
+    assert page.status == 403 and page.notice.startswith("The owner has not let you in yet.")
+
+
 @pytest.mark.rule("U-03")
 @pytest.mark.rule("R-07")
 def test_where_workers_name_their_work_the_page_asks_for_the_name(world: World) -> None:
@@ -182,8 +227,7 @@ def test_the_page_runs_its_own_script_alone_whatever_a_task_says(world: World) -
         for _, attrs in page.tags.found:
             assert not any(name.startswith("on") or name == "style" for name in attrs)
             assert not any(attrs.get(name) for name in ("src", "href", "action"))
-    (frame,) = page_of(link, html_task).tags.of("iframe")
-    assert frame["sandbox"] == "" and {n for n, _ in Tags(frame["srcdoc"] or "").found} == {"h1"}
+    assert {name for name, _ in framed(page_of(link, html_task)).found} == {"style", "h1"}
 
 
 @pytest.mark.rule("R-07")

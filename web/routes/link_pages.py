@@ -1,48 +1,64 @@
 """The pages that links open: a task to take, a task to read, a gig to join.
 
-Each is rendered here for whoever asks. Without a key it asks for one, which its script keeps in the
-browser's session and sends in the header `x-api-key`: it is in no address and no cookie. With it
+Each is rendered here for whoever asks. Without a key it tells what an invite in its address is to,
+and asks for a key, or an address of mail to send a code to. Its script keeps the key in the
+browser's session and sends it in the header `x-api-key`: it is in no address and no cookie. With it
 the same address answers what this visitor may see; buttons call the API.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import quote
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, redirect
+from werkzeug.wrappers import Response as Redirect
 
-from engine import gigs, invites, mailboxes, named_claims, shelf
+from engine import gigs, install, invites, mailboxes, named_claims, shelf
+from engine.db import db
 from engine.errors import Refused
+from engine.invites import Invitation
+from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
+from engine.modes import ask
 from engine.operations import Caller
 from engine.shelf import Seen
 from web import auth, errors, limits, rendering, views
 from web.rendering import Page
 
 routes = Blueprint("link_pages", __name__, template_folder="../templates")
+routes.add_app_template_filter(rendering.linked, "linked")
+
+
+@routes.route("/")
+def front() -> Redirect:
+    """Whoever has the bare address alone reads what there is."""
+    return redirect("/docs")
 
 
 @routes.route("/claim/<gig_id>/<task_id>")
 @routes.route("/task/<gig_id>/<task_id>")
 def task(gig_id: str, task_id: str) -> Response:
     """One task, and the button that takes it; either address shows the same (C-01, T-06)."""
-    return _answer("A task", lambda caller: _task(caller, gig_id, task_id))
+    return _answer("A task", gig_id, lambda caller: _task(caller, gig_id, task_id))
 
 
 @routes.route("/join/<gig_id>")
 def join(gig_id: str) -> Response:
     """A gig, and the button that joins it (G-05, M-01)."""
-    return _answer("A gig", lambda caller: _gig(caller, gig_id))
+    return _answer("A gig", gig_id, lambda caller: _gig(caller, gig_id))
 
 
 def _task(caller: Caller, gig_id: str, task_id: str) -> Page:
     outlook = named_claims.look(caller, gig_id, task_id)
     refusal = outlook.refusal
-    page: Page = {"notice": None if refusal is None else refusal.message}
+    page: Page = {"notice": None if refusal is None else _sentence(caller, outlook.gig, refusal)}
     try:
         seen = shelf.read(caller, gig_id, task_id if outlook.held is None else outlook.held.id)
-    except Refused:
+    except Refused as unseen:
         if refusal is None or refusal.code == "not_found":
-            raise
+            status = errors.status_of(unseen.code)
+            return {"notice": unseen.message, "status": status, **_way_in(caller, outlook.gig)}
         if refusal.code == "not_joined":
             return {**page, **_joining(gig_id), "status": errors.status_of(refusal.code)}
         return page
@@ -50,8 +66,10 @@ def _task(caller: Caller, gig_id: str, task_id: str) -> Page:
     if refusal is not None and seen.owner and refusal.code == "not_joined":
         page["notice"] = "This gig is yours. Workers who have joined it take the task here."
     elif outlook.held is not None:
+        mailbox = mailboxes.get(seen.gig.id, str(outlook.held.mailbox_id))
         page["notice"] = "This task is yours."
         page["held"] = outlook.held.id
+        page["submit_path"] = _submit_path(mailbox, outlook.held.id)
     elif refusal is None:
         page["claim_path"] = f"/api/gigs/{seen.gig.id}/queue/{seen.task.id}/claim"
     return page
@@ -61,12 +79,22 @@ def _shown(seen: Seen) -> Page:
     """What the page tells of a task, all of it as text but for a body of HTML."""
     view = views.task_view(seen.gig, seen.task, owner=seen.owner, mailbox_ids=seen.mailbox_ids)
     return {
+        **rendering.body(seen.task),
         "gig": seen.gig,
         "task": view,
         "price": rendering.price(view["shown_price_units"]),
-        "html": rendering.sanitised(seen.task),
         "private_details": view.get("private_details"),
     }
+
+
+def _way_in(caller: Caller, gig: Gig) -> Page:
+    """To the page of a gig that somebody who is not in it can join, where there is no task."""
+    token = rendering.parameter("invite")
+    with db.reading():
+        is_in = gig.owner_id == caller.account_id or mailboxes.ids_of(caller, gig)
+    if is_in or (token is None and gig.join_policy != "open"):
+        return {}
+    return {"gig_path": f"/join/{gig.id}" + ("" if token is None else f"?invite={quote(token)}")}
 
 
 def _gig(caller: Caller, gig_id: str) -> Page:
@@ -74,36 +102,97 @@ def _gig(caller: Caller, gig_id: str) -> Page:
     try:
         mailbox = mailboxes.active_of(caller, gig)
     except Refused as refusal:
-        page = _joining(gig_id)
-        return page if refusal.code == "not_joined" else {**page, "notice": refusal.message}
-    return {
+        if refusal.code == "not_joined":
+            return _joining(gig_id)
+        sentence = _sentence(caller, gig, refusal)
+        if all(place.left_at is not None for place in _places(caller, gig)):
+            return {**_joining(gig_id), "notice": sentence}
+        return {"gig": gig, "notice": sentence}
+    page: Page = {
         "gig": gig,
         "notice": f"You have a place in this gig: {mailbox.id}.",
-        "poll_path": f"/api/gigs/{gig.id}/queue/poll",
+        "submit_path": _submit_path(mailbox),
     }
+    if _own_names(gig):
+        return {**page, "prove_path": f"/api/gigs/{gig.id}/proofs"}
+    return {**page, "poll_path": f"/api/gigs/{gig.id}/queue/poll"}
+
+
+def _submit_path(mailbox: Mailbox, task_id: str | None = None) -> str | None:
+    """The worker's own page, where he hands in; None while his place has no share link."""
+    if mailbox.share_token is None:
+        return None
+    return f"/submit/{mailbox.share_token}" + ("" if task_id is None else f"?task={task_id}")
+
+
+def _places(caller: Caller, gig: Gig) -> list[Mailbox]:
+    with db.reading():
+        return [mailboxes.get(gig.id, one) for one in mailboxes.ids_of(caller, gig)]
+
+
+def _sentence(caller: Caller, gig: Gig, refusal: Refused) -> str:
+    """A refusal as people read it."""
+    if refusal.code != "mailbox_inactive":
+        return refusal.message
+    waits = [one for one in _places(caller, gig) if one.status == "pending_approval"]
+    return rendering.not_active(waits[0]) if waits else refusal.message
 
 
 def _joining(gig_id: str) -> Page:
     """What somebody who has not joined may see of a gig, and what he joins with."""
     gig, token = gigs.get(gig_id), rendering.parameter("invite")
-    page: Page = {"gig": gig, "gig_price": rendering.price(gig.price_units)}
-    page |= {"join_path": f"/api/gigs/{gig.id}/mailboxes", "notice": "You have not joined yet."}
+    joins: Page = {
+        "join_path": f"/api/gigs/{gig.id}/mailboxes",
+        "notice": "You have not joined yet.",
+    }
     if token is not None:
-        unknown = Refused("not_found", "There is no such invite to this gig. Ask for another link.")
-        invited = invites.read(limits.public_token(token, invites.find, unknown))
-        if invited.gig.id != gig.id:
-            raise unknown
-        return {**page, "owner_name": invited.owner_name, "join_body": {"invite": token}}
+        return {**joins, **_invited(gig.id, token), "join_body": {"invite": token}}
     if gig.join_policy == "open":
-        return {**page, "join_body": {}}
+        return {**joins, **_terms(gig), "join_body": {}}
     return {"notice": "This gig is by invite. Ask its owner for a link with an invite."}
 
 
-def _answer(title: str, shown: Callable[[Caller], Page]) -> Response:
-    """The page for whoever asks; without a key it asks for one."""
+def _invited(gig_id: str, token: str) -> Page:
+    """What an invite tells whoever has it (G-05, H-12)."""
+    unknown = Refused("not_found", "There is no such invite to this gig. Ask for another link.")
+    invited: Invitation = invites.read(limits.public_token(token, invites.find, unknown))
+    if invited.gig.id != gig_id:
+        raise unknown
+    return {**_terms(invited.gig), "invited": invited}
+
+
+def _terms(gig: Gig) -> Page:
+    pays = rendering.price(gig.price_units)
+    return {"gig": gig, "gig_price": pays, "own_names": _own_names(gig)}
+
+
+def _own_names(gig: Gig) -> bool:
+    """Do its workers name their work themselves (U-03)?"""
+    return ask(gig.distribution).proving(gigs.facts(gig)).own_names
+
+
+def _keyless(gig_id: str) -> Page:
+    """What somebody without a good key is shown: what his invite is to, and how to sign in."""
+    mails = bool(install.current().settings.SMTP_URL)
+    page: Page = {"asks_key": True, "mails": mails}
+    token = rendering.parameter("invite")
+    if token is None:
+        return page
+    try:
+        return {**page, **_invited(gig_id, token)}
+    except Refused as refusal:
+        return {**page, "notice": refusal.message, "status": errors.status_of(refusal.code)}
+
+
+def _answer(title: str, gig_id: str, shown: Callable[[Caller], Page]) -> Response:
+    """The page for whoever asks; without a good key it asks for one."""
 
     def seen() -> Page:
-        caller = auth.caller_if_any()
-        return {"asks_key": True} if caller is None else shown(caller)
+        try:
+            caller = auth.caller_if_any()
+        except Refused as refusal:
+            status = errors.status_of(refusal.code)
+            return {**_keyless(gig_id), "notice": refusal.message, "status": status}
+        return _keyless(gig_id) if caller is None else shown(caller)
 
     return rendering.answer("link.html", title, seen)

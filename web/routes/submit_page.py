@@ -20,10 +20,11 @@ from web.rendering import Page
 
 routes = Blueprint("submit_page", __name__, template_folder="../templates")
 
+_REJECTED = "Your proof of this task was rejected, and you cannot hand in another."
 _OVER = {
     "submitted": "A proof of this task is handed in and waits for its review.",
     "approved": "The proof of this task was approved.",
-    "rejected": "The proof of this task was rejected.",
+    "rejected": _REJECTED,
 }
 _TIME_OVER = "The time for this task ran out, so it is no longer yours."
 _READ_ONLY = "This task is for reading only; nobody can take it."
@@ -40,7 +41,7 @@ def submit(token: str) -> Response:
 def _page(token: str) -> Page:
     keyless = {"keyless": True}
     try:
-        link = share_links.follow(shares.opened(token[: shares.MAX_TOKEN_CHARACTERS + 1]))
+        link = _followed(token)
     except Refused as refusal:
         status = errors.status_of(refusal.code)
         return {**keyless, "notice": refusal.message, "status": status}
@@ -68,17 +69,29 @@ def _page(token: str) -> Page:
     return {**page, **_shown(link, task)}
 
 
+def _followed(token: str) -> Link:
+    mailbox = shares.opened(token[: shares.MAX_TOKEN_CHARACTERS + 1])
+    try:
+        return share_links.follow(mailbox)
+    except Refused as refusal:
+        if refusal.code != "mailbox_inactive":
+            raise
+        raise Refused(refusal.code, rendering.not_active(mailbox)) from None
+
+
 def _shown(link: Link, task: Task) -> Page:
     view = share_views.shared_task_view(link, task)
-    refusal = _over(link, task)
+    rejected = share_links.rejected_proof(link, task)
+    refusal = _over(link, task) if rejected is None else _REJECTED
     return {
+        **rendering.body(task),
         "task": view,
+        "rejected": rejected,
         "price": rendering.price(view["shown_price_units"]),
-        "html": rendering.sanitised(task),
         "until": times.iso_ms_or_none(view["expires_at"]),
         "notice": _WAITS if refusal is None and task.status == "queued" else refusal,
         "proves": refusal is None,
-        "passes": task.status == "queued" or refusal is None,
+        "passes": rejected is None and (task.status == "queued" or refusal is None),
     }
 
 
@@ -90,4 +103,4 @@ def _over(link: Link, task: Task) -> str | None:
         return _OVER[task.status]
     if task.availability == "view_only":
         return _READ_ONLY
-    return _OWN_COPY if link.copies else None
+    return _OWN_COPY if link.copies else share_links.why_lost(link, task)
