@@ -110,7 +110,8 @@ def create(runtime: Runtime) -> Flask:
     if runtime.settings.is_dev:
         development.check_stage()
         api.register_blueprint(dev.routes)
-    openapi.finish(api.spec, next(app.url_map.iter_rules("api-docs.openapi_json")))
+    own = next(app.url_map.iter_rules("api-docs.openapi_json"))
+    openapi.finish(api.spec, api.ma_plugin.converter, own)
     app.config["API"] = api
     app.register_blueprint(pages.routes)
     app.register_blueprint(link_pages.routes)

@@ -14,7 +14,7 @@ from webargs import core
 from webargs.flaskparser import FlaskParser
 
 from engine.errors import Refused, invalid
-from web import auth, openapi, strict_json
+from web import auth, openapi, strict_json, unknown_names
 
 View = TypeVar("View", bound=Callable[..., Any])
 MOST_ERRORS = 50
@@ -76,19 +76,22 @@ class Parser(FlaskParser):
     ) -> NoReturn:
         # Webargs puts the location above the fields; a caller knows where he put them.
         (messages,) = error.messages_dict.values()
-        raise bad_fields(flatten(messages))
+        raise bad_fields(flatten(messages), schema)
 
 
-def bad_fields(errors: dict[str, str]) -> Refused:
-    """Every bad field by name, as far as a reader would follow."""
-    listed = dict(list(errors.items())[:MOST_ERRORS])
+def bad_fields(errors: dict[str, str], schema: marshmallow.Schema | None = None) -> Refused:
+    """Every bad field by name, as far as a reader would follow; `schema` knows the good ones."""
+    listed = {
+        name: unknown_names.sentence(schema, name) if told == unknown_names.UNKNOWN else told
+        for name, told in list(errors.items())[:MOST_ERRORS]
+    }
     told = "; ".join(f"{name}: {sentence}" for name, sentence in listed.items())
     more = len(errors) - len(listed)
     return Refused("invalid", f"{told}; and {more} more" if more else told, errors=listed)
 
 
 def _unknown(names: Any) -> Refused:
-    return bad_fields({strict_json.shown(name): "Unknown field" for name in names})
+    return bad_fields({strict_json.shown(name): unknown_names.UNKNOWN for name in names})
 
 
 def _guarded(view: View, key: Callable[[], Any] | None, payload: bool | tuple[str, ...]) -> View:

@@ -11,6 +11,7 @@ from werkzeug.exceptions import HTTPException
 
 from engine.chain.errors import ChainUnavailable
 from engine.errors import Refused
+from web import statuses
 
 # Refusal codes that are not a conflict with the state of things (409).
 STATUS: dict[str, int] = {
@@ -82,7 +83,7 @@ def members(refusal: Refused) -> dict[str, Any]:
     body: dict[str, Any] = {
         "error": refusal.message,
         "reason": refusal.code,
-        "type": f"/docs#{refusal.code}",
+        "type": f"/docs#{refusal.code if refusal.code in STATUS else statuses.CONFLICT}",
         "title": HTTPStatus(status).phrase if status in _KNOWN else "Client Closed Request",
         "status": status,
         "detail": refusal.message,

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 
 from apispec import APISpec
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
+from engine import modes
 from engine.idempotency import MAX_KEY_CHARACTERS
 from engine.rules import money
-from web import auth
+from web import auth, openapi_fields, statuses
 from web.errors import CONTENT_TYPE
-from web.fields import Whole
 from web.schemas.problem import Problem
 
 KEYS: list[dict[str, list[str]]] = [{"apiKey": []}, {"bearer": []}]
@@ -155,16 +154,13 @@ def prepare(spec: APISpec, converter: Any) -> None:
         spec.components.response(
             f"Refused{status}",
             {
-                "description": HTTPStatus(status).phrase,
+                "description": statuses.MEANING[status],
                 "headers": headers,
                 "content": {CONTENT_TYPE: {"schema": Problem}},
             },
         )
-    converter.add_attribute_function(_bounds)
-
-
-def _bounds(_: Any, field: Any, **__: Any) -> dict[str, int]:
-    return {"minimum": field.least, "maximum": field.most} if isinstance(field, Whole) else {}
+    converter.add_attribute_function(openapi_fields.field_bounds)
+    converter.add_attribute_function(openapi_fields.field_default)
 
 
 def describe(doc: dict[str, Any], doc_info: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -251,7 +247,7 @@ def _refusals(told: Told, writes: bool, keyed: bool, body: Schema | None) -> set
     return found
 
 
-def finish(spec: APISpec, rule: Rule) -> None:
+def finish(spec: APISpec, converter: Any, rule: Rule) -> None:
     """Tell requests from answers: they are read more widely than they are written (H-09).
 
     Money is taken as a number or a string and answered as a number; a body's unknown fields are
@@ -259,7 +255,11 @@ def finish(spec: APISpec, rule: Rule) -> None:
     """
     spec.components.schemas.pop("PaginationMetadata", None)
     spec.path(rule=rule, operations={"get": ITSELF})
+    made = spec.components.schemas["GigCreate"]["properties"]
+    made["distribution"]["examples"] = list(modes.installed())
+    openapi_fields.tell_schemas(spec, converter)
     told = spec.to_dict()
+    openapi_fields.make_readable(told)
     bodies = [
         operation["requestBody"]
         for path in told["paths"].values()

@@ -19,8 +19,16 @@ MAX_LIMIT = 200
 
 
 class PageQuery(Schema):
-    limit = WholeText(1, MAX_LIMIT, load_default=DEFAULT_LIMIT)
-    cursor = fields.String(load_default=None)
+    limit = WholeText(
+        1,
+        MAX_LIMIT,
+        load_default=DEFAULT_LIMIT,
+        metadata={"description": "At most so many rows in one answer."},
+    )
+    cursor = fields.String(
+        load_default=None,
+        metadata={"description": "The `next_cursor` of the page before; without it the first."},
+    )
 
 
 def _signer(scope: str) -> URLSafeSerializer:

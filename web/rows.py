@@ -69,7 +69,7 @@ def _names(cells: list[str]) -> list[str]:
         if name not in _TEXT.fields or names.count(name) > 1
     }
     if wrong:
-        raise bad_fields(wrong)
+        raise bad_fields(wrong, _TEXT)
     return names
 
 
@@ -106,5 +106,5 @@ def _load(schema: marshmallow.Schema, given: dict[str, Any]) -> dict[str, Any]:
     try:
         loaded: dict[str, Any] = schema.load(given, unknown=marshmallow.RAISE)
     except marshmallow.ValidationError as error:
-        raise bad_fields(flatten(error.messages_dict)) from error
+        raise bad_fields(flatten(error.messages_dict), schema) from error
     return loaded

@@ -93,7 +93,7 @@ def test_the_price_is_locked_whatever_is_asked_for(world: World) -> None:
         ({}, "2.5", "gig"),
         ({"price": "7.000001"}, "7.000001", "task"),
         ({"price": "0"}, "0", "task"),
-        ({"price": "tbd"}, None, "gig"),
+        ({"price": "tbd"}, None, "review"),
     ]
 
     def locked(row: tuple[dict[str, str], str | None, str]) -> None:

@@ -35,7 +35,9 @@ def deposit(body: dict[str, Any], gig_id: str) -> Any:
 def settle(_: dict[str, Any], gig_id: str) -> Any:
     """Pay what is approved, from the gig's pot; 200 once it is final (Y-02).
 
-    The answer has the payouts that were made now, and those that were under way already.
+    The answer has the payouts that were made now, and those that were under way already. Rejected
+    proofs are carried as well, by rollups that pay nothing (`settled`): their verdicts are final
+    from then on. The fee comes on top, so a worker gets all of the gross.
     """
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed() or outcome.recorded(settlement.request(auth.caller(), gig_id))

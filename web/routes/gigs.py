@@ -19,13 +19,14 @@ from web import auth, etags, outcome, paging, stream, views, waiting
 from web.blueprint import Routes
 from web.schemas import gigs as schemas
 from web.schemas.accounts import Accepted, Events
+from web.schemas.gig_fields import GigCreate, GigPatch
 from web.schemas.money import Nothing
 
 routes = Routes("gigs", "Gigs.")
 
 
 @routes.route("/gigs", methods=["POST"])
-@routes.arguments(schemas.GigCreate)
+@routes.arguments(GigCreate)
 @routes.response(201, schemas.GigCreated)
 def create(body: dict[str, Any]) -> dict[str, Any]:
     """Open a gig (G-01)."""
@@ -70,7 +71,7 @@ def read(gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 @routes.route("/gigs/<gig_id>", methods=["PATCH"], etag=True)
-@routes.arguments(schemas.GigPatch)
+@routes.arguments(GigPatch)
 @routes.response(200, schemas.GigAnswer)
 def update(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Change a gig; `status` closes and reopens it (G-08).

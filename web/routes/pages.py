@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import secrets
 from typing import Any
 
-from flask import Blueprint, Response, current_app, render_template
+from flask import Blueprint, Response, current_app, make_response, render_template
 from markupsafe import Markup, escape
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from web import errors, metrics
+from web import errors, metrics, openapi_fields, statuses
 
 routes = Blueprint("pages", __name__, template_folder="../templates")
 METHODS = ("get", "post", "patch", "delete", "put")
@@ -23,7 +24,7 @@ def code(text: str) -> Markup:
 
 
 @routes.route("/docs")
-def docs() -> str:
+def docs() -> Response:
     """Every route of the API, from the same description as /api/openapi.json."""
     spec: dict[str, Any] = current_app.config["API"].spec.to_dict()
     tags = {tag["name"]: tag.get("description", "") for tag in spec.get("tags", [])}
@@ -34,8 +35,36 @@ def docs() -> str:
                 told = operations[method]
                 row = {"method": method.upper(), "path": path, **told}
                 groups[told["tags"][0]].append(row)
-    shown = {"groups": groups, "about": tags, "spec": spec, "reasons": errors.STATUS}
-    return render_template("docs.html", **shown)
+    nonce = secrets.token_urlsafe(16)
+    shown = {"groups": groups, "about": tags, "spec": spec, "nonce": nonce}
+    answer = make_response(
+        render_template("docs.html", pages=_pages(), refusals=_refusals(), **shown)
+    )
+    answer.headers["Content-Security-Policy"] = (
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return answer
+
+
+def _pages() -> dict[str, str]:
+    """The addresses that people open, and what each shows: its view's docstring."""
+    found = {}
+    for rule in current_app.url_map.iter_rules():
+        words = current_app.view_functions[rule.endpoint].__doc__
+        if not rule.rule.startswith("/api/") and words:
+            path = rule.rule.replace("<", "{").replace(">", "}")
+            found[path] = openapi_fields.plain(" ".join(words.split()))
+    return dict(sorted(found.items()))
+
+
+def _refusals() -> list[tuple[int, str, list[str]]]:
+    """Each status, what it means, and the reasons that have it."""
+    reasons: dict[int, list[str]] = {status: [] for status in statuses.MEANING}
+    for reason, status in errors.STATUS.items():
+        reasons[status].append(reason)
+    reasons[errors.status_of(statuses.CONFLICT)] = [statuses.CONFLICT]
+    return [(status, statuses.MEANING[status], reasons[status]) for status in sorted(reasons)]
 
 
 @routes.route("/metrics")

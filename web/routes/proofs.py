@@ -15,7 +15,7 @@ from web.schemas import proofs as schemas
 from web.schemas.gigs import Success
 from web.schemas.proof_views import ProofAnswer
 
-routes = Routes("proofs", "Proofs.")
+routes = Routes("proofs", "Handing in proofs.")
 
 
 @routes.route("/gigs/<gig_id>/proofs", methods=["POST"], refuses=[410, 429])

@@ -25,18 +25,23 @@ class Key(Schema):
 
 
 class MePatch(Schema):
-    display_name = text(100, 1)
+    display_name = text(100, 1, metadata={"description": "As others see you."})
     timezone = time_zone()
 
 
 class KeyCreate(Schema):
-    label = text(100, load_default="")
+    label = text(100, load_default="", metadata={"description": "To tell it from your others."})
     scopes = fields.List(
         one_of(*sorted(SCOPES)),
         load_default=lambda: ["all"],
+        metadata={"description": "What it may be used for."},
         validate=validate.Length(min=1, max=len(SCOPES), error="give at least one scope"),
     )
-    expires_at = Instant(load_default=None, allow_none=True)
+    expires_at = Instant(
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "When it stops to open anything. Null: never."},
+    )
 
 
 class KeyView(Schema):

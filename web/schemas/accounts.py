@@ -2,12 +2,16 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Flag, Raw, Time, text
+from web.fields import Flag, Raw, Time, one_of, text
+from web.schemas.states import state
 
 
 class Provision(Schema):
     email = text(255, 3, required=True)
-    new_key = Flag(load_default=False)
+    new_key = Flag(
+        load_default=False,
+        metadata={"description": "Make another key although the account is there already."},
+    )
 
 
 class Provisioned(Schema):
@@ -35,8 +39,10 @@ class ChainView(Schema):
 
 
 class Health(Schema):
-    status = fields.String(required=True)
-    stage = fields.String(required=True)
+    status = one_of("ok", required=True)
+    stage = fields.String(
+        required=True, metadata={"description": "The setting `STAGE`; `dev` has levers for tests."}
+    )
     timestamp = Time(required=True)
     version = fields.String(required=True)
     chain = fields.Nested(ChainView, required=True, allow_none=True)
@@ -51,8 +57,10 @@ class Ready(Schema):
 
 class CommandState(Schema):
     command_id = fields.String(required=True)
-    kind = fields.String(required=True)
-    status = fields.String(required=True)
+    kind = fields.String(
+        required=True, metadata={"description": "What was asked for, like `gig.deposit`."}
+    )
+    status = state("command", required=True)
     attempts = fields.Integer(required=True)
     result = Raw(
         required=True,
@@ -99,16 +107,31 @@ class Modes(Schema):
 
 
 class Subject(Schema):
-    kind = fields.String(required=True)
+    kind = fields.String(
+        required=True,
+        metadata={"description": "The kind of row, like `task` or `proof`. More may come."},
+    )
     id = fields.String(required=True)
 
 
 class EventRow(Schema):
     id = fields.String(required=True)
     seq = fields.Integer(required=True)
-    type = fields.String(required=True)
+    type = fields.String(
+        required=True,
+        metadata={
+            "description": "What happened: a kind of row and a word, like `proof.approved`. More "
+            "may come."
+        },
+    )
     at = Time(required=True)
-    actor = fields.String(required=True)
+    actor = fields.String(
+        required=True,
+        metadata={
+            "description": "Who did it: an account's id, or a part of the install, like "
+            "`scheduler`."
+        },
+    )
     subject = fields.Nested(Subject, required=True)
     data = Raw(required=True, metadata={"type": "object"})
 

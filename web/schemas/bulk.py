@@ -25,6 +25,7 @@ class BulkQuery(Schema):
     dry_run = FlagText(
         metadata={
             "enum": ["true", "false"],
+            "default": "false",
             "description": "Check every row and add up what they cost, and write nothing.",
         },
     )

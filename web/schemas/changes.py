@@ -16,6 +16,7 @@ from engine.task_changes import MAX_PRIVATE_DETAILS_CHARACTERS, Price
 from web.fields import Money, Raw, Whole, one_of, tags, text
 from web.openapi import MONEY_GIVEN
 from web.paging import Page
+from web.schemas.states import price_source
 from web.schemas.tasks import TaskView
 
 TBD = "tbd"
@@ -159,7 +160,7 @@ class PriceNow(Schema):
     id = fields.String(required=True)
     price = Money(attribute="price_units", required=True, allow_none=True)
     price_tbd = fields.Boolean(required=True)
-    price_source = fields.String(required=True)
+    price_source = price_source("task", "gig", "review", required=True)
     proof_updated = fields.Boolean(
         required=True,
         metadata={"description": "Did a proof get this price, which waited for one?"},
@@ -192,13 +193,13 @@ class AliasGiven(_Done):
 
 
 class AvailabilityChanged(_Done):
-    availability = fields.String(required=True)
+    availability = one_of(*KINDS, required=True)
     reserved_for = fields.String(required=True, allow_none=True)
 
 
 class Assigned(Schema):
     success = fields.Boolean(required=True)
-    status = fields.String(required=True)
+    status = one_of("assigned", required=True)
     message_id = fields.String(required=True)
     mailbox_id = fields.String(required=True)
     unchanged = fields.Boolean(

@@ -12,6 +12,7 @@ from web.schemas.money import RollupView
 from web.schemas.proof_views import ProofView
 from web.schemas.tasks import TaskView
 
+_NEXT = {"description": "As `next` of the page before names it; without it the first page."}
 LISTS = ("mailboxes", "proofs", "rollups", "tasks")
 
 
@@ -19,10 +20,10 @@ class DashboardQuery(Schema):
     """Each list goes on by a cursor of its own."""
 
     limit = PageQuery().fields["limit"]
-    mailboxes_cursor = fields.String(load_default=None)
-    proofs_cursor = fields.String(load_default=None)
-    rollups_cursor = fields.String(load_default=None)
-    tasks_cursor = fields.String(load_default=None)
+    mailboxes_cursor = fields.String(load_default=None, metadata=_NEXT)
+    proofs_cursor = fields.String(load_default=None, metadata=_NEXT)
+    rollups_cursor = fields.String(load_default=None, metadata=_NEXT)
+    tasks_cursor = fields.String(load_default=None, metadata=_NEXT)
 
 
 class ByStatus(fields.Dict):

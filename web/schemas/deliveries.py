@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
+from engine.audiences import AUDIENCES
 from engine.secret_rotation import GRACE_SECONDS, MOST_GRACE_SECONDS
 from web.fields import Instant, Time, Whole, one_of, text
 from web.paging import Page, PageQuery
+from web.schemas.states import state
 
-STATUSES = ("pending", "delivering", "delivered", "failed", "paused")
+# Of endpoints, each a URL of a gig's or a mailbox's.
+KINDS = sorted({kind for heard in AUDIENCES.values() for kind, _ in heard})
 
 
 class Rotate(Schema):
@@ -14,7 +17,7 @@ class Rotate(Schema):
         0,
         MOST_GRACE_SECONDS,
         load_default=GRACE_SECONDS,
-        metadata={"description": "How long the old secret signs beside the new one."},
+        metadata={"description": "Seconds for which the old secret signs beside the new one."},
     )
 
 
@@ -25,8 +28,10 @@ class Rotated(Schema):
 
 
 class DeliveriesQuery(PageQuery):
-    endpoint = text(100, load_default=None)
-    status = one_of(*STATUSES, load_default=None)
+    endpoint = text(
+        100, load_default=None, metadata={"description": "Only this endpoint's, by id."}
+    )
+    status = state("delivery", load_default=None, metadata={"description": "Only in this state."})
 
 
 class AttemptView(Schema):
@@ -43,10 +48,10 @@ class DeliveryView(Schema):
     """One event to one endpoint. `id` is the `webhook-id` of every try."""
 
     id = fields.String(required=True)
-    event = fields.String(required=True)
+    event = one_of(*sorted(AUDIENCES), required=True)
     endpoint_id = fields.String(required=True)
-    endpoint_kind = fields.String(required=True)
-    status = one_of(*STATUSES, required=True)
+    endpoint_kind = one_of(*KINDS, required=True)
+    status = state("delivery", required=True)
     attempts = fields.List(fields.Nested(AttemptView), required=True)
     next_attempt_at = Time(required=True, allow_none=True)
 
@@ -76,12 +81,12 @@ class EndpointView(Schema):
     (`mailbox.tasks`, `mailbox.events`)."""
 
     id = fields.String(required=True)
-    kind = fields.String(required=True)
+    kind = one_of(*KINDS, required=True)
     owner_id = fields.String(required=True, metadata={"description": "The gig or the mailbox."})
     url = fields.String(
         required=True, allow_none=True, metadata={"description": "Null once it was removed."}
     )
-    status = one_of("active", "disabled", required=True)
+    status = state("endpoint", required=True)
     disabled_at = Time(required=True, allow_none=True)
     reason = one_of(
         "removed",

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Raw, Time
+from engine.forms import AVAILABILITIES
+from web.fields import Raw, Time, one_of
 from web.paging import Page
 from web.schemas.forms import JsonForm
 
@@ -16,7 +17,7 @@ class DraftView(Schema):
 
     id = fields.String(required=True)
     gig_id = fields.String(required=True)
-    status = fields.String(required=True)
+    status = one_of("draft", required=True)
     subject = fields.String(required=True)
     payload = fields.String(required=True)
     content_type = fields.String(required=True)
@@ -32,7 +33,7 @@ class DraftView(Schema):
     )
     priority = fields.Integer(required=True, allow_none=True)
     assign_to = fields.String(attribute="assignee_id", required=True, allow_none=True)
-    availability = fields.String(required=True, allow_none=True)
+    availability = one_of(*AVAILABILITIES, required=True, allow_none=True)
     reserved_for = fields.String(required=True, allow_none=True)
     not_before = Time(required=True, allow_none=True)
     external_id = fields.String(required=True, allow_none=True)
@@ -47,7 +48,7 @@ class DraftList(Page):
 class DraftSaved(Schema):
     """What the webhook answers for a draft that is saved again, and the draft (T-02)."""
 
-    status = fields.String(required=True)
+    status = one_of("draft", required=True)
     message_id = fields.String(required=True)
     updated = fields.Boolean(required=True)
     draft_saved_at = fields.String(required=True, metadata={"format": "date-time"})

@@ -7,4 +7,4 @@ from web.fields import one_of
 
 
 class ExportQuery(Schema):
-    what = one_of(*WHAT, load_default=TASKS)
+    what = one_of(*WHAT, load_default=TASKS, metadata={"description": "Which rows."})

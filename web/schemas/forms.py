@@ -11,9 +11,9 @@ from marshmallow import Schema, ValidationError, fields, post_load
 from webargs import core
 
 from engine.errors import invalid
-from engine.forms import AVAILABILITIES
+from engine.forms import AVAILABILITIES, OPEN
 from engine.rules import money
-from engine.rules.queue_order import MAX_PRIORITY
+from engine.rules.queue_order import DEFAULT_PRIORITY, MAX_PRIORITY
 from web import strict_json
 from web.fields import (
     MAX_TAG_CHARACTERS,
@@ -88,16 +88,24 @@ class InstantText(Instant):
         return super()._deserialize(value, attr, data, **kwargs)
 
 
-PRICE = {"type": "string", "description": "Dollars, or `tbd` for one that is to be decided."}
+PRICE = {
+    "type": "string",
+    "description": "Dollars, or `tbd` for one that is to be decided. Without one: the gig's.",
+}
+DRAFT = {"description": "Keep it for the gig's owner to publish."}
 TAGS = {"type": "string", "description": "Commas between. Without any, the gig's default tags."}
-PRIORITY = {"description": "Where a mode has a queue. The lower goes first; 1000 by default."}
+PRIORITY = {
+    "description": "Where a mode has a queue. The lower goes first; without one it is "
+    f"{DEFAULT_PRIORITY}."
+}
 ASSIGN_TO = {"description": "A mailbox's id or its account's email: it is given the task."}
 AVAILABILITY = {
     "description": "Where a mode has a queue: `open`, `reserved` (for `reserved_for`, or else for "
-    "whoever opens the task's link first), or `view_only`."
+    "whoever opens the task's link first), or `view_only`.",
 }
 RESERVED_FOR = {"description": "A mailbox's id or its account's email: nobody else may take it."}
 NOT_BEFORE = {"description": "RFC 3339 with its zone. No poll is offered the task before."}
+SUBJECT = {"description": "A line that lists show."}
 EXTERNAL_ID = {"description": "Yours. In one gig it makes one task for ever (T-04)."}
 DRAFT_ID = {"description": "With `draft`: save this draft again, as it is sent now."}
 MAX_NAME = 320
@@ -115,14 +123,14 @@ def content_type() -> fields.String:
 class TextForm(Schema):
     """As text: the query of a gig's webhook, or a line of a CSV file."""
 
-    subject = text(500, load_default="")
+    subject = text(500, load_default="", metadata=SUBJECT)
     tags = Tags(metadata=TAGS)
     price = Price(metadata=PRICE)
-    priority = WholeText(0, MAX_PRIORITY, metadata=PRIORITY)
+    priority = WholeText(0, MAX_PRIORITY, metadata={**PRIORITY, "default": DEFAULT_PRIORITY})
     assign_to = text(MAX_NAME, 1, metadata=ASSIGN_TO)
-    draft = FlagText(metadata={"enum": ["true", "false"]})
+    draft = FlagText(metadata={**DRAFT, "enum": ["true", "false"], "default": "false"})
     draft_id = text(100, 1, load_default=None, metadata=DRAFT_ID)
-    availability = one_of(*AVAILABILITIES, metadata=AVAILABILITY)
+    availability = one_of(*AVAILABILITIES, metadata={**AVAILABILITY, "default": OPEN})
     reserved_for = text(MAX_NAME, 1, metadata=RESERVED_FOR)
     not_before = InstantText(metadata=NOT_BEFORE)
     external_id = text(255, 1, metadata=EXTERNAL_ID)
@@ -143,7 +151,7 @@ class JsonForm(Schema):
         },
     )
     content_type = content_type()
-    subject = text(500)
+    subject = text(500, metadata=SUBJECT)
     tags = Tags(
         allow_none=True,
         metadata={"type": ["array", "string"], "items": {"type": "string"}},

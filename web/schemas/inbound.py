@@ -2,14 +2,15 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Raw, text
+from engine.forms import AVAILABILITIES
+from web.fields import Raw, one_of, text
 from web.schemas.forms import TextForm
 
 
 class SubmitQuery(TextForm):
     """The query of a gig's webhook; the body is the payload (T-01)."""
 
-    token = text(100, 1, required=True)
+    token = text(100, 1, required=True, metadata={"description": "As in the gig's `webhook`."})
 
 
 class Submitted(Schema):
@@ -24,7 +25,7 @@ class Submitted(Schema):
     )
     message_id = fields.String(required=True)
     priority = fields.Integer()
-    availability = fields.String()
+    availability = one_of(*AVAILABILITIES)
     reserved_for = fields.String(
         allow_none=True, metadata={"description": "A mailbox; null: whoever opens the link."}
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
+from web.fields import one_of
+
 
 class RateLimit(Schema):
     """So many takes in so many minutes; each counts until its minutes are over."""
 
     count = fields.Integer(required=True)
     minutes = fields.Integer(required=True)
-    source = fields.String(required=True, metadata={"description": "`gig` or `mailbox`."})
+    source = one_of("gig", "mailbox", required=True)
     used = fields.Integer(required=True)
     remaining = fields.Integer(required=True)
     retry_at = fields.String(
@@ -27,7 +29,7 @@ class OpenTasks(Schema):
     """So many tasks held without a proof at the same time."""
 
     max_open_tasks = fields.Integer(required=True)
-    source = fields.String(required=True, metadata={"description": "`gig` or `mailbox`."})
+    source = one_of("gig", "mailbox", required=True)
     open = fields.Integer(required=True)
     remaining = fields.Integer(required=True)
 

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import json
+
 from marshmallow import Schema, fields
 
+from engine.models.mailbox import Mailbox
 from engine.shelf import IN_HANDS
 from web.fields import Flag, Money, Time, Whole, WholeText, one_of, tags, text, web_url
 from web.paging import Page, PageQuery
-from web.schemas.gigs import MAX_COUNT, MAX_RATE_MINUTES
+from web.schemas.gig_fields import MAX_COUNT, MAX_RATE_MINUTES, about
+from web.schemas.states import state
 from web.schemas.tasks import TaskView
 
 TAG_MATCHES = ("substring", "prefix", "exact")
+TASKS_URL = about("Where tasks that are given to it are sent. Null: nowhere.")
+EVENTS_URL = about("Where verdicts and payouts are sent. Null: nowhere.")
+NOTES = about("What the owner may read of its worker.")
+
+
+def _at_first(field: str) -> str:
+    """What a new mailbox has, as a sentence."""
+    return f" `{json.dumps(getattr(Mailbox, field).default)}` at first."
 
 
 class Join(Schema):
-    name = text(200, 1)
-    email = text(255, 3)
-    invite = text(100, 1)
+    name = text(200, 1, metadata=about("As the owner sees it; by default your display name."))
+    email = text(255, 3, metadata=about("As the owner sees it; by default your account's."))
+    invite = text(100, 1, metadata=about("The token of an invite, where the gig is by invite."))
     new = Flag(
         load_default=False,
         metadata={
@@ -24,45 +36,85 @@ class Join(Schema):
             "invite. Without it, joining again gives the one that you have."
         },
     )
-    wallet_address = fields.String()
-    webhook = web_url(allow_none=True)
-    events_webhook_url = web_url(allow_none=True)
-    notes = text(5_000)
-    tags = tags()
+    wallet_address = fields.String(
+        metadata=about("Where you are paid; without it a hot wallet of yours is made for it.")
+    )
+    webhook = web_url(allow_none=True, metadata=TASKS_URL | {"default": None})
+    events_webhook_url = web_url(allow_none=True, metadata=EVENTS_URL | {"default": None})
+    notes = text(5_000, metadata=NOTES | {"default": ""})
+    tags = tags(metadata=about("Your own; the owner never sees them.") | {"default": []})
 
 
 class OwnersSettings(Schema):
     """What only the gig's owner sets on a mailbox. A limit that is null is the gig's."""
 
-    status = one_of("active", "inactive")
-    priority = Whole(1, 10)
-    rate_limit_count = Whole(1, MAX_COUNT, allow_none=True)
-    rate_limit_minutes = Whole(1, MAX_RATE_MINUTES, allow_none=True)
-    max_open_tasks = Whole(1, MAX_COUNT, allow_none=True)
+    status = one_of(
+        "active",
+        "inactive",
+        metadata=about("Owner only. `active` approves it; `inactive`: what it holds goes back."),
+    )
+    priority = Whole(1, 10, metadata=about("Owner only." + _at_first("priority")))
+    rate_limit_count = Whole(
+        1,
+        MAX_COUNT,
+        allow_none=True,
+        metadata=about("Owner only: so many tasks in `rate_limit_minutes`; null: the gig's limit."),
+    )
+    rate_limit_minutes = Whole(
+        1,
+        MAX_RATE_MINUTES,
+        allow_none=True,
+        metadata=about("Owner only; goes with `rate_limit_count`."),
+    )
+    max_open_tasks = Whole(
+        1,
+        MAX_COUNT,
+        allow_none=True,
+        metadata=about("Owner only: so many tasks held without a proof; null: the gig's limit."),
+    )
 
 
 class WorkersSettings(Schema):
     """What only its worker sets on it. The filters steer what is pushed to him, never his polls."""
 
-    name = text(200, 1)
-    notes = text(5_000)
+    name = text(200, 1, metadata=about("As the owner sees it."))
+    notes = text(5_000, metadata=NOTES)
     # Before the field that takes the name.
-    filter_tags = tags()
-    tags = tags()
+    filter_tags = tags(metadata=about("Only tasks with one of these are pushed; empty: all."))
+    tags = tags(metadata=about("Your own; the owner never sees them."))
     paused = Flag(
-        metadata={"description": "Nothing is pushed meanwhile; his own polls and claims go on."}
+        metadata=about(
+            "Nothing is pushed meanwhile; his own polls and claims go on." + _at_first("paused")
+        )
     )
-    filter_tag_match = one_of(*TAG_MATCHES)
-    filter_price_min = Money(attribute="filter_price_min_units", allow_none=True)
-    filter_price_max = Money(attribute="filter_price_max_units", allow_none=True)
-    filter_accept_tbd = Flag()
-    wallet_address = fields.String()
-    webhook = web_url(allow_none=True)
-    events_webhook_url = web_url(allow_none=True)
+    filter_tag_match = one_of(
+        *TAG_MATCHES,
+        metadata=about("How `filter_tags` match a task's tag." + _at_first("filter_tag_match")),
+    )
+    filter_price_min = Money(
+        attribute="filter_price_min_units",
+        allow_none=True,
+        metadata=about("Dollars; what pays less is not pushed. Null: no limit."),
+    )
+    filter_price_max = Money(
+        attribute="filter_price_max_units",
+        allow_none=True,
+        metadata=about("Dollars; what pays more is not pushed. Null: no limit."),
+    )
+    filter_accept_tbd = Flag(
+        metadata=about(
+            "Push tasks whose price is to be decided as well." + _at_first("filter_accept_tbd")
+        )
+    )
+    wallet_address = fields.String(
+        metadata=about("Where payouts go from now on; what is under way goes where it went.")
+    )
+    webhook = web_url(allow_none=True, metadata=TASKS_URL)
+    events_webhook_url = web_url(allow_none=True, metadata=EVENTS_URL)
 
 
 class MailboxPatch(OwnersSettings, WorkersSettings):
-    """Each role gives its own fields, and is refused the other's."""
+    """Each role gives its own fields, and is refused the other's. What is left out stays."""
 
 
 class MailboxView(Schema):
@@ -70,7 +122,7 @@ class MailboxView(Schema):
 
     id = fields.String(required=True)
     gig_id = fields.String(required=True)
-    status = one_of("pending_approval", "active", "inactive", required=True)
+    status = state("mailbox", required=True)
     name = fields.String(required=True)
     email = fields.String(required=True)
     wallet_address = fields.String(required=True)
@@ -106,7 +158,7 @@ class MyMailboxView(MailboxView):
     """One's own mailbox, with what one must know of its gig to work in it."""
 
     gig_title = fields.String(required=True)
-    gig_status = fields.String(required=True)
+    gig_status = state("gig", required=True)
     distribution = fields.String(required=True)
     polls = fields.Boolean(
         required=True,
@@ -143,7 +195,7 @@ class MyMailboxList(Page):
 
 
 class InboundQuery(PageQuery):
-    status = one_of(*IN_HANDS, load_default=None)
+    status = one_of(*IN_HANDS, load_default=None, metadata=about("Only in this state."))
     summary = WholeText(
         0, 1, load_default=0, metadata={"description": "1: the counts, and no tasks."}
     )

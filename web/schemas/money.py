@@ -4,11 +4,18 @@ from marshmallow import Schema, fields
 
 from web.fields import Money, Raw, Time
 from web.paging import Page
+from web.schemas.states import state
 
 
 class Deposit(Schema):
-    wallet_alias_id = fields.String(required=True)
-    amount = Money(attribute="amount_units", required=True)
+    wallet_alias_id = fields.String(
+        required=True, metadata={"description": "The `id` of a hot wallet of `GET /wallets`."}
+    )
+    amount = Money(
+        attribute="amount_units",
+        required=True,
+        metadata={"description": "Dollars in whole cents, all of which reach the pot."},
+    )
 
 
 class Deposited(Schema):
@@ -25,13 +32,43 @@ class RollupView(Schema):
     gig_id = fields.String(required=True)
     mailbox_id = fields.String(required=True)
     wallet_address = fields.String(required=True)
-    proof_ids = fields.List(fields.String(), required=True)
-    paid_proof_ids = fields.List(fields.String(), required=True)
-    gross_amount = Money(attribute="gross_units", required=True)
-    platform_fee = Money(attribute="fee_units", required=True)
-    net_amount = Money(attribute="net_units", required=True)
+    proof_ids = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "What it carries, whose verdicts are final: also rejected ones."},
+    )
+    paid_proof_ids = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "Those of them that are paid; empty until then."},
+    )
+    gross_amount = Money(
+        attribute="gross_units",
+        required=True,
+        metadata={"description": "Dollars that the proofs pay, without the fee."},
+    )
+    platform_fee = Money(
+        attribute="fee_units",
+        required=True,
+        metadata={"description": "Dollars that the pot pays on top."},
+    )
+    net_amount = Money(
+        attribute="net_units",
+        required=True,
+        metadata={
+            "description": "Dollars that the wallet gets: all of the gross, since the fee comes on "
+            "top."
+        },
+    )
     tx_hash = fields.String(required=True, allow_none=True)
-    status = fields.String(required=True)
+    status = state(
+        "rollup",
+        required=True,
+        metadata={
+            "description": "`settled`: it pays nothing, and carries rejected proofs only; "
+            "`failed`: still owed, and tried again."
+        },
+    )
     failure = fields.String(required=True, allow_none=True)
     settled_by_reconciliation = fields.Boolean(required=True)
     created_at = Time(required=True)

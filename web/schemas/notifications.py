@@ -16,7 +16,11 @@ class SubjectView(Schema):
 class NotificationView(Schema):
     id = fields.String(required=True)
     kind = fields.String(
-        required=True, metadata={"description": "The type of the event, like `proof.approved`."}
+        required=True,
+        metadata={
+            "description": "The type of the event, like `proof.approved` or `comment.posted`. More "
+            "may come."
+        },
     )
     title = fields.String(
         required=True,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Money, Time
+from engine.comment_readers import CLIENT, GIGWORKER
+from web.fields import Money, Time, one_of
+from web.schemas.states import price_source, state
 
 
 class ProofView(Schema):
@@ -12,18 +14,31 @@ class ProofView(Schema):
     gig_id = fields.String(required=True)
     mailbox_id = fields.String(required=True)
     task_identifier = fields.String(required=True)
-    status = fields.String(required=True)
+    status = state("proof", required=True)
     proofs = fields.List(fields.String(), attribute="evidence", required=True)
     tags = fields.List(fields.String(), required=True)
     private_note = fields.String(
         required=True,
         allow_none=True,
-        metadata={"description": "Empty: there is none. Null: there is one, still locked."},
+        metadata={
+            "description": "Empty: there is none. Null: there is one, which opens to the reviewer "
+            "once the proof is paid."
+        },
     )
     private_note_locked = fields.Boolean(required=True)
-    locked_price = Money(attribute="locked_price_units", required=True, allow_none=True)
-    price_pending = fields.Boolean(required=True)
-    price_source = fields.String(required=True)
+    locked_price = Money(
+        attribute="locked_price_units",
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "Dollars that it pays if it is approved. Null: to be decided; approved "
+            "without an amount it is the gig's price."
+        },
+    )
+    price_pending = fields.Boolean(
+        required=True, metadata={"description": "The price is still to be decided."}
+    )
+    price_source = price_source(required=True)
     asking_price = Money(
         attribute="asking_price_units",
         required=True,
@@ -40,12 +55,22 @@ class ProofView(Schema):
     resubmitted = fields.Boolean(
         required=True, metadata={"description": "It was handed in before, by the same mailbox."}
     )
-    timeout_at = Time(required=True, allow_none=True)
+    timeout_at = Time(
+        required=True,
+        allow_none=True,
+        metadata={"description": "When the clock approves it without a verdict; null: never."},
+    )
     reviewed_at = Time(required=True, allow_none=True)
-    rollup_id = fields.String(required=True, allow_none=True)
+    rollup_id = fields.String(
+        required=True,
+        allow_none=True,
+        metadata={"description": "What carries it; its verdict is final from then on."},
+    )
     paid_out_at = Time(required=True, allow_none=True)
     reported_at = Time(required=True, allow_none=True)
-    reported_by = fields.String(
+    reported_by = one_of(
+        CLIENT,
+        GIGWORKER,
         required=True,
         allow_none=True,
         metadata={"description": "`client`, who approves and pays, or `gigworker`."},

@@ -13,6 +13,7 @@ from web.schemas.proof_views import ProofAnswer
 
 MAX_EVIDENCE = 1000
 MAX_EVIDENCE_CHARACTERS = 8000
+NOTE = {"description": "Opens to the reviewer once the proof is paid, and not before."}
 
 
 def proofs(**kwargs: Any) -> fields.List[str]:
@@ -20,6 +21,7 @@ def proofs(**kwargs: Any) -> fields.List[str]:
     return fields.List(
         text(MAX_EVIDENCE_CHARACTERS, 1),
         attribute="evidence",
+        metadata={"description": "Texts or links that show the work."},
         validate=validate.Length(max=MAX_EVIDENCE, error=f"give at most {MAX_EVIDENCE}"),
         **kwargs,
     )
@@ -38,7 +40,13 @@ def asking_price(**kwargs: Any) -> Money:
 
 
 class ProofSubmit(Schema):
-    mailbox_id = fields.String(load_default=None)
+    mailbox_id = fields.String(
+        load_default=None,
+        metadata={
+            "description": "Which of your mailboxes; by default the one that has the task, or else "
+            "the first active."
+        },
+    )
     task_identifier = text(
         MAX_NAME_CHARACTERS,
         1,
@@ -50,7 +58,7 @@ class ProofSubmit(Schema):
     )
     proofs = proofs(load_default=list)
     tags = tags(load_default=list)
-    private_note = text(MAX_NOTE_CHARACTERS, load_default="")
+    private_note = text(MAX_NOTE_CHARACTERS, load_default="", metadata=NOTE)
     asking_price = asking_price(load_default=None)
     draft = Flag(
         load_default=False,
@@ -63,7 +71,7 @@ class DraftChange(Schema):
 
     proofs = proofs()
     tags = tags()
-    private_note = text(MAX_NOTE_CHARACTERS)
+    private_note = text(MAX_NOTE_CHARACTERS, metadata=NOTE)
     asking_price = asking_price()
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
+from engine.forms import AVAILABILITIES
 from engine.handing_in import MAX_NOTE_CHARACTERS
 from engine.own_work import MAX_NAME_CHARACTERS
 from engine.violations import MAX_CHARACTERS
-from web.fields import Money, Time, tags, text
-from web.schemas.proofs import proofs
+from web.fields import Money, Time, one_of, tags, text
+from web.schemas.proofs import NOTE, proofs
+from web.schemas.states import state
 from web.shares import MAX_TOKEN_CHARACTERS
 
 
@@ -22,10 +24,10 @@ class InviteInfo(Schema):
     gig_id = fields.String(required=True)
     title = fields.String(required=True)
     terms = fields.String(required=True)
-    status = fields.String(required=True)
+    status = state("gig", required=True)
     price = Money(attribute="price_units", required=True)
     distribution = fields.String(required=True)
-    join_policy = fields.String(required=True)
+    join_policy = one_of("invite", "open", required=True)
     requires_approval = fields.Boolean(required=True)
     owner_name = fields.String(required=True)
     label = fields.String(required=True)
@@ -55,10 +57,10 @@ class MailboxInfo(Schema):
 
     id = fields.String(required=True)
     name = fields.String(required=True)
-    status = fields.String(required=True)
+    status = state("mailbox", required=True)
     gig_id = fields.String(required=True)
     gig_title = fields.String(required=True)
-    gig_status = fields.String(required=True)
+    gig_status = state("gig", required=True)
     terms = fields.String(required=True)
     price = Money(attribute="price_units", required=True)
     distribution = fields.String(required=True)
@@ -87,8 +89,8 @@ class SharedTask(Schema):
     subject = fields.String(required=True)
     payload = fields.String(required=True)
     content_type = fields.String(required=True)
-    status = fields.String(required=True)
-    availability = fields.String(required=True)
+    status = state("task", required=True)
+    availability = one_of(*AVAILABILITIES, required=True)
     tags = fields.List(fields.String(), required=True)
     price = Money(attribute="shown_price_units", required=True, allow_none=True)
     price_tbd = fields.Boolean(required=True)
@@ -117,12 +119,12 @@ class SubmitByLink(ByLink):
     )
     proofs = proofs(load_default=list)
     tags = tags(load_default=list)
-    private_note = text(MAX_NOTE_CHARACTERS, load_default="")
+    private_note = text(MAX_NOTE_CHARACTERS, load_default="", metadata=NOTE)
 
 
 class SubmittedByLink(Schema):
     proof_id = fields.String(required=True)
-    status = fields.String(required=True)
+    status = state("proof", required=True)
     warning = fields.String(
         metadata={"description": "The gig's pot does not cover this proof and its fee yet."}
     )

@@ -37,7 +37,12 @@ class PollQuery(Schema):
 class Poll(Schema):
     """How many tasks, for which mailbox, and which (Q-04). What is reserved comes in any case."""
 
-    count = Whole(1, MOST_AT_ONCE, load_default=2)
+    count = Whole(
+        1,
+        MOST_AT_ONCE,
+        load_default=2,
+        metadata={"description": "At most so many tasks; fewer where fewer wait or may be held."},
+    )
     mailbox_id = fields.String(
         load_default=None,
         metadata={"description": "Which of your mailboxes in the gig; or else the first active."},
@@ -45,8 +50,16 @@ class Poll(Schema):
     tags = Tags(load_default=(), metadata=TAGS)
     tag_match = one_of(*MATCHES, load_default="substring", metadata=MATCH)
     tag_mode = one_of(*MODES, load_default="any", metadata=MODE)
-    price_min = Money(attribute="price_min_units", load_default=None)
-    price_max = Money(attribute="price_max_units", load_default=None)
+    price_min = Money(
+        attribute="price_min_units",
+        load_default=None,
+        metadata={"description": "Dollars; only tasks that pay at least that."},
+    )
+    price_max = Money(
+        attribute="price_max_units",
+        load_default=None,
+        metadata={"description": "Dollars; only tasks that pay at most that."},
+    )
     accept_tbd = Flag(load_default=True, metadata=TBD)
 
     @post_load

@@ -9,16 +9,14 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from engine import aliases, proof_reports
 from engine.bulk_reviews import MOST_REVIEWS
 from engine.proofs import REJECTION_TAGS
-from engine.states import TABLES
 from web.fields import Flag, Money, one_of, tags, text
 from web.paging import Page, PageQuery
 from web.schemas.proof_views import ProofView
-
-STATUSES = sorted({state for state, _ in TABLES["proof"]} | set(TABLES["proof"].values()))
+from web.schemas.states import price_source, state
 
 
 class ProofsQuery(PageQuery):
-    status = one_of(*STATUSES, load_default=None)
+    status = state("proof", load_default=None, metadata={"description": "Only in this state."})
     task = fields.String(
         load_default=None,
         metadata={"description": "A task's id, or the name that a worker gave to his own work."},
@@ -30,20 +28,42 @@ class ProofList(Page):
 
 
 class Review(Schema):
+    """A verdict. It may change until a settlement carries the proof.
+
+    A settlement pays what is approved and carries rejected proofs as well, which pay nothing and
+    become final with it.
+    """
+
     action = one_of("approve", "reject", required=True)
     feedback = text(
         8000,
-        metadata={"description": "Left out of a repeated verdict, it stays as it is."},
+        metadata={
+            "description": "For the worker. Empty if it is left out of a first verdict; left out "
+            "of a repeated one, it stays as it is."
+        },
     )
     amount = Money(
         attribute="amount_units",
         load_default=None,
         allow_none=True,
-        metadata={"description": "Where the price is to be decided, or just the asking price."},
+        metadata={
+            "description": "Dollars, with `approve`: where the price is to be decided any amount, "
+            "elsewhere just the worker's asking price. Without it the locked price is paid; one "
+            "that was to be decided is then the gig's. It is settled once and for all."
+        },
     )
-    rejection_tag = one_of(*REJECTION_TAGS, load_default=None, allow_none=True)
+    rejection_tag = one_of(
+        *REJECTION_TAGS,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Why, in a word that all gigs share; with `reject`."},
+    )
     requeue = Flag(
-        metadata={"description": "True for a first rejection that leaves it out."},
+        metadata={
+            "default": True,
+            "description": "With `reject`: the task goes on to others, which makes the rejection "
+            "final. False: it stays as `rejected`. Left out of a repeated rejection: as it is.",
+        },
     )
 
     @post_load
@@ -58,14 +78,16 @@ class Review(Schema):
 
 class Reviewed(Schema):
     success = fields.Boolean(required=True)
-    status = fields.String(required=True)
+    status = state("proof", required=True)
     locked_price = Money(attribute="locked_price_units", required=True, allow_none=True)
-    price_source = fields.String(required=True)
+    price_source = price_source(required=True)
     revised = fields.Boolean(
         required=True, metadata={"description": "It changed a verdict that there was."}
     )
-    previous_status = fields.String(required=True)
-    requeued = fields.Boolean(required=True)
+    previous_status = state("proof", required=True)
+    requeued = fields.Boolean(
+        required=True, metadata={"description": "The task has gone on to others."}
+    )
     requeue_error = fields.String(
         metadata={"description": "The rejection holds; why its task did not go back."}
     )
@@ -102,11 +124,11 @@ class BulkReviewed(Schema):
 
     proof_id = fields.String(required=True)
     success = fields.Boolean(required=True)
-    status = fields.String()
+    status = state("proof")
     locked_price = Money(attribute="locked_price_units", allow_none=True)
-    price_source = fields.String()
+    price_source = price_source()
     revised = fields.Boolean()
-    previous_status = fields.String()
+    previous_status = state("proof")
     requeued = fields.Boolean()
     requeue_error = fields.String()
     task_identifier = fields.String()
@@ -121,7 +143,12 @@ class BulkReviewsDone(Schema):
 
 
 class Report(Schema):
-    reason = text(proof_reports.MAX_CHARACTERS, load_default=None, allow_none=True)
+    reason = text(
+        proof_reports.MAX_CHARACTERS,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "What is wrong with the work; its worker reads it."},
+    )
 
 
 class ProofTags(Schema):

@@ -7,5 +7,5 @@ from marshmallow import Schema, fields
 
 class Regenerated(Schema):
     share_token = fields.String(
-        required=True, metadata={"description": "Whoever has it acts for the mailbox: R-07."}
+        required=True, metadata={"description": "Whoever has it acts for the mailbox (R-07)."}
     )

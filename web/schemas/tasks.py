@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Money, Time
+from engine.comment_readers import POLICIES
+from engine.forms import AVAILABILITIES
+from web.fields import Money, Time, one_of
+from web.schemas.states import price_source, state
 
 PREVIEW_ABOVE, PREVIEW = 6000, 1000
 
@@ -10,34 +13,43 @@ PREVIEW_ABOVE, PREVIEW = 6000, 1000
 class TaskView(Schema):
     id = fields.String(required=True)
     gig_id = fields.String()
-    type = fields.String(required=True)
+    type = one_of("webhook", required=True, metadata={"description": "How it came."})
     subject = fields.String(required=True)
     payload = fields.String(required=True)
     content_type = fields.String(required=True)
     payload_truncated = fields.Boolean()
     payload_bytes = fields.Integer()
-    status = fields.String()
+    status = state("task")
     forwarded_at = Time(required=True)
     claimed_at = Time(required=True, allow_none=True)
-    price = Money(attribute="shown_price_units", required=True, allow_none=True)
+    price = Money(
+        attribute="shown_price_units",
+        required=True,
+        allow_none=True,
+        metadata={"description": "Dollars that it pays its reader; null: to be decided."},
+    )
     price_tbd = fields.Boolean(required=True)
-    price_source = fields.String()
-    priority = fields.Integer()
+    price_source = price_source("task", "gig", "review")
+    priority = fields.Integer(metadata={"description": "The lower goes first."})
     tags = fields.List(fields.String(), required=True)
     declined_count = fields.Integer()
     violation_count = fields.Integer(
         metadata={"description": "How many mailboxes have reported it; for the owner (A-02)."}
     )
-    availability = fields.String()
+    availability = one_of(
+        *AVAILABILITIES,
+        metadata={
+            "description": "Who may take it: anybody, one mailbox (or whoever opens its link "
+            "first), nobody."
+        },
+    )
     not_before = Time(
         allow_none=True, metadata={"description": "No poll is offered it before (T-04)."}
     )
     alias = fields.String(
         allow_none=True, metadata={"description": "The reader's own name for it; only he sees it."}
     )
-    comments_policy = fields.String(
-        metadata={"description": "`public`, `private` or `off`: its own, or the gig's (T-09)."}
-    )
+    comments_policy = one_of(*POLICIES, metadata={"description": "Its own, or the gig's (T-09)."})
     mailbox_id = fields.String(
         allow_none=True,
         metadata={"description": "Its holder, for himself and the owner; or `UNASSIGNED`."},

@@ -9,9 +9,19 @@ LONGEST_SIGNATURE = 1000
 
 
 class WalletCreate(Schema):
-    label = text(200, load_default="")
-    is_hot_wallet = Flag(load_default=True)
-    evm_address = fields.String(load_default=None, allow_none=True)
+    label = text(200, load_default="", metadata={"description": "To tell it from your others."})
+    is_hot_wallet = Flag(
+        load_default=True,
+        metadata={
+            "description": "Muster makes it and keeps its key. False: an address of your own, in "
+            "`evm_address`."
+        },
+    )
+    evm_address = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "0x and 40 hexadecimal digits; of a wallet that is not hot."},
+    )
 
 
 class WalletView(Schema):
