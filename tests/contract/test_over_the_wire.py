@@ -72,7 +72,7 @@ def test_what_is_no_request_is_a_problem_too(world: World) -> None:
     requests: dict[str, tuple[bytes, tuple[int, ...]]] = {
         "no HTTP": (b"hello\r\n\r\n", (400,)),
         "a method in lower case": (
-            b"get / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            b"get /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
             (400, 404),
         ),
         "a header with NUL": (b"GET / HTTP/1.1\r\nHost: x\r\nx-api-key: a\x00b\r\n\r\n", (400,)),

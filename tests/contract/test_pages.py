@@ -68,7 +68,12 @@ def lists(scene: Scene) -> dict[str, Listed]:
         comment = Comment.get(Comment.id == scene.ids["comment_id"])
 
     def add_endpoint() -> None:
-        values = {"id": new_id("WHE"), "kind": "test", "owner_id": new_token(), "url": "http://x"}
+        values = {
+            "id": new_id("WHE"),
+            "kind": "gig.proofs",
+            "owner_id": new_token(),
+            "url": "http://x",
+        }
         values |= {"account_id": stranger.id, "status": "active", "enabled_at": 1, "created_at": 1}
         rows.insert(Endpoint, values)
 
@@ -77,7 +82,7 @@ def lists(scene: Scene) -> dict[str, Listed]:
             add_endpoint()
         endpoint = Endpoint.select().first()
         values = {"id": new_id("DLV"), "endpoint_id": endpoint.id, "account_id": stranger.id}
-        values |= {"event": "test", "status": "delivered", "body": "{}", "attempts": 0}
+        values |= {"event": "proof.submitted", "status": "delivered", "body": "{}", "attempts": 0}
         rows.insert(Delivery, {**values, "tries_before": 0, "created_at": 1})
 
     def add_rollup() -> None:
