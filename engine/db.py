@@ -12,20 +12,19 @@ within a process, and one disk flush serves them all.
 from __future__ import annotations
 
 import random
-import select
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import peewee
 import structlog
-from playhouse.pool import PooledPostgresqlDatabase, PooledSqliteDatabase
+from playhouse.pool import PooledSqliteDatabase
 
 from engine.errors import Refused, SettingsError
+from engine.postgres_pool import PostgresPool
 from engine.sqlite_writer import SqliteWriter
 
 T = TypeVar("T")
@@ -61,46 +60,6 @@ class Transaction:
 class _Here(threading.local):
     transaction: Transaction | None = None
     reading = 0
-
-
-class _PostgresPool(PooledPostgresqlDatabase):  # type: ignore[misc]
-    """Lends a connection without asking the server first whether it is still there.
-
-    That question would be a round trip under the lock that all threads lend by. A server that has
-    ended a session has said so or hung up, and then there is something to be read.
-    """
-
-    def numbered(self, sql: str, params: Sequence[Any]) -> Any:
-        """The cursor of one statement with `?`, which is sent as it is.
-
-        Psycopg would look through the text for its own placeholders, each time if it is long.
-        """
-        return self._execute_cursor(_numbered(sql), tuple(params), raw=True)
-
-    def cursor(self, named_cursor: Any = None, *, raw: bool = False) -> Any:
-        if not raw or self.is_closed():
-            return super().cursor(named_cursor)
-        # Installs on SQLite have no psycopg.
-        from psycopg import RawCursor
-
-        return RawCursor(self._state.conn)
-
-    def _is_closed(self, conn: Any) -> bool:
-        idle = not conn.closed and self._adapter.txn_status(conn) == self._adapter.txn_idle
-        return not (idle and _is_silent(conn.fileno())) and bool(super()._is_closed(conn))
-
-
-@lru_cache(maxsize=2048)
-def _numbered(sql: str) -> str:
-    """`?, ?` as `$1, $2`."""
-    first, *rest = sql.split("?")
-    return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
-
-
-def _is_silent(descriptor: int) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return not poll.poll(0)
 
 
 class Db:
@@ -140,7 +99,7 @@ class Db:
             )
             self._writer = SqliteWriter(self._database, self._connect, self._run)
         elif scheme in ("postgresql", "postgres"):
-            self._database = _PostgresPool(
+            self._database = PostgresPool(
                 url,
                 max_connections=pool,
                 stale_timeout=300,

@@ -12,11 +12,11 @@ import psycopg
 from engine import claims_postgres, claims_sqlite
 from engine import rows as rows_of
 from engine.claim_requests import ClaimRequest
-from engine.db import _numbered
 from engine.ids import new_id
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
+from engine.postgres_pool import numbered_sql
 from engine.states import target
 from tests.bench.install import PAYLOAD
 
@@ -125,7 +125,7 @@ def claim_postgres(url: str, gig_id: str, mailbox_id: str, count: int) -> Step:
     connection = postgres(url)
     request = ClaimRequest(Gig(id=gig_id), Mailbox(id=mailbox_id), count)
     text, names = claims_postgres._statement(request, {})
-    sql = _numbered(text)
+    sql = numbered_sql(text)
     raw = psycopg.RawCursor(connection)
     fixed = {
         "gig": gig_id,
