@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import entries, holding
+from engine import assignments, entries, holding
 from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
 from engine.models.task import Task
-from engine.plans import Enqueue, Exclude, MoveTask, Plan, PutBack, Reply
+from engine.plans import Assign, Enqueue, Exclude, MoveTask, Plan, PutBack, Reply
+
+ACTOR = "engine"
 
 
 def apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
@@ -17,6 +20,10 @@ def apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
         match effect:
             case Enqueue():
                 entries.enqueue(gig, task)
+            case Assign(mailbox_id):
+                mailbox = Mailbox.get(Mailbox.id == mailbox_id)
+                holding.assign(gig, mailbox, task)
+                assignments.tell(gig, mailbox_id, task, ACTOR)
             case PutBack():
                 holding.put_back(gig, task)
             case MoveTask(verb):

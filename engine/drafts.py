@@ -34,6 +34,8 @@ from engine.rules.queue_order import DEFAULT_PRIORITY
 from engine.spending import BY_OWNER
 
 KIND = "task.draft"
+# An order that was undone is one again that its buyer may send.
+UNSENT = ("draft", "withdrawn")
 # What a form and a task's row call alike.
 _SAME = ("payload", "content_type", "subject", "price_units", "price_tbd", "not_before")
 
@@ -110,6 +112,15 @@ def _tell(kind: str, gig: Gig, task: Task, actor: str, data: dict[str, Any]) -> 
     events.append(kind, events.Subject("task", task.id), actor=actor, gig_id=gig.id, data=data)
 
 
+def hold_order(gig: Gig, task_id: str) -> Task:
+    """An order in any state but deleted, held by this transaction."""
+    found = db.lock(Task.select().where(Task.id == task_id, Task.gig_id == gig.id))
+    if not found or found[0].status == "cancelled":
+        raise not_found("draft")
+    task: Task = found[0]
+    return task
+
+
 def locked(gig: Gig, task_id: str) -> Task:
     """The draft, held by this transaction; 409 `not_draft` names what has been published."""
     return _require_draft(db.lock(Task.select().where(Task.id == task_id, Task.gig_id == gig.id)))
@@ -146,7 +157,7 @@ def edit(caller: Caller, gig_id: str, task_id: str, changes: dict[str, Any]) -> 
 
     def write() -> Task:
         gig = gigs.get(gig_id)
-        permit("draft.manage", caller, gig)
+        permit("draft.edit", caller, gig)
         _, before = read(caller, gig_id, task_id)
         forms.check(gig, _changed(before, changes))
         # The gig is locked before mailboxes, and they before tasks.
@@ -205,7 +216,7 @@ def gig_of(caller: Caller, gig_id: str) -> Gig:
     """The gig, for its owner."""
     with db.reading():
         gig = gigs.get(gig_id)
-        permit("draft.manage", caller, gig)
+        permit("draft.list", caller, gig)
         return gig
 
 
@@ -229,7 +240,7 @@ def delete(caller: Caller, gig_id: str, task_id: str) -> None:
 
     def write() -> None:
         gig = gigs.get(gig_id)
-        permit("draft.manage", caller, gig)
+        permit("draft.delete", caller, gig)
         task_escrow.close([locked(gig, task_id)], caller.account_id)
 
     db.write(write)
@@ -244,7 +255,7 @@ def publish(caller: Caller, gig_id: str, task_id: str) -> Taken:
 
     def write() -> Taken:
         gig = gigs.get(gig_id)
-        permit("draft.manage", caller, gig)
+        permit("draft.publish", caller, gig)
         gigs.require_open(gig)
         gigs.share(gig.id)
         held = arrivals.hold_assignee(task_id)

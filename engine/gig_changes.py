@@ -16,12 +16,14 @@ from engine import (
     gigs,
     invites,
     rekeying,
+    shops,
     webhook_secrets,
 )
 from engine.db import db
 from engine.errors import Refused
 from engine.ids import new_id, new_token
 from engine.models.gig import Gig, Invite
+from engine.modes import takes_orders
 from engine.moves import move
 from engine.operations import Caller, permit
 
@@ -54,6 +56,8 @@ def create(caller: Caller, values: dict[str, Any]) -> tuple[Gig, Invite | None]:
         )
         for field, kind in WEBHOOKS.items():
             endpoints.register(kind, gig.id, caller.account_id, full[field])
+        if takes_orders(gig):
+            shops.open_for(gig)
         events.append(
             "gig.created",
             events.Subject("gig", gig.id),

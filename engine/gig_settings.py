@@ -47,6 +47,7 @@ DEFAULTS: dict[str, Any] = {
     "default_max_open_tasks": None,
     "allow_price_offers": False,
     "default_comments_policy": "private",
+    "list_price_units": None,
     **OF_SOME_MODES,
 }
 _RATE = ("default_rate_limit_count", "default_rate_limit_minutes")

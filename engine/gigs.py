@@ -8,8 +8,8 @@ from engine.errors import Refused, not_found
 from engine.models.event import Event
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
+from engine.modes import facts as facts
 from engine.operations import OWNER, Caller, permit, roles
-from engine.plans import GigFacts
 
 MANUAL_REVIEW = -1
 # Row locks let those who share a row pass by whoever wants it alone, for as long as they keep
@@ -82,11 +82,6 @@ def mine(caller: Caller, tag: str | None, limit: int, after: pages.Position) -> 
         if tag is not None:
             query = query.where(pages.has_member(Gig.tags, tag))
         return pages.page(query, (Gig.created_at, Gig.id), limit, after, newest_first=True)
-
-
-def facts(gig: Gig) -> GigFacts:
-    """The gig as its mode is shown it."""
-    return GigFacts(gig.id, gig.distribution, gig.queue_order, gig.price_units)
 
 
 def require_open(gig: Gig) -> None:

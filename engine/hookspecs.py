@@ -23,8 +23,12 @@ def describe() -> ModeInfo:  # type: ignore[empty-body]
 
 
 @spec(firstresult=True)
-def refuses() -> Mapping[str, str]:  # type: ignore[empty-body]
-    """Operations closed in this mode, each with the sentence that says what to do instead."""
+def refuses(gig: GigFacts | None) -> Mapping[str, str]:  # type: ignore[empty-body]
+    """Operations closed in this gig, each with the sentence that says what to do instead.
+
+    Without a gig: those that are closed in every gig of the mode. An implementation that does not
+    look at the gig leaves the argument out.
+    """
 
 
 @spec(firstresult=True)

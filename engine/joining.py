@@ -102,14 +102,23 @@ def _first(own: list[Mailbox], closed: Mailbox | None) -> Mailbox | None:
     return current or closed or (own[0] if own else None)
 
 
-def _enter(admission: Admission, values: dict[str, Any], ordinal: int) -> Mailbox:
+def enter_own(gig: Gig) -> Mailbox:
+    """The owner's place in his own gig, where he does the work himself; only inside `db.write`."""
+    admission = Admission(gig, accounts.get(gig.owner_id), None)
+    wallet = {} if gig.owner_wallet is None else {"wallet_address": gig.owner_wallet}
+    return _enter(admission, wallet, ordinal=1, status="active")
+
+
+def _enter(
+    admission: Admission, values: dict[str, Any], ordinal: int, status: str | None = None
+) -> Mailbox:
     gig, account = admission.gig, admission.account
     made = values.get("wallet_address")
     mailbox = Mailbox.create(
         id=new_id("MBX"),
         gig_id=gig.id,
         account_id=account.id,
-        status="active" if admission.at_once else "pending_approval",
+        status=status or ("active" if admission.at_once else "pending_approval"),
         name=values.get("name") or account.display_name,
         email=values.get("email") or account.email,
         wallet_address=made or wallets.make_hot(account.id, gig.title[:100]).evm_address,

@@ -10,6 +10,7 @@ import pluggy
 
 from engine import hookspecs
 from engine.errors import Refused, SettingsError
+from engine.models.gig import Gig
 from engine.plans import GigFacts, ModeInfo, Plan, Proving, Selection, TaskFacts
 
 ENTRY_POINTS = "muster.modes"
@@ -31,8 +32,8 @@ class Mode:
             raise TypeError("describe() must answer a ModeInfo with at least one name")
         self.info: ModeInfo = info
 
-    def refuses(self) -> Mapping[str, str]:
-        return cast(Mapping[str, str], self._hook.refuses())
+    def refuses(self, gig: GigFacts | None = None) -> Mapping[str, str]:
+        return cast(Mapping[str, str], self._hook.refuses(gig=gig))
 
     def authorities(self) -> Mapping[str, frozenset[str]]:
         return cast(Mapping[str, frozenset[str]], self._hook.authorities())
@@ -100,3 +101,20 @@ def ask(distribution: str) -> Mode:
 def installed() -> dict[str, Mode]:
     """Every mode by the names that it serves."""
     return dict(sorted(_modes.items()))
+
+
+def facts(gig: Gig) -> GigFacts:
+    """The gig as its mode is shown it."""
+    return GigFacts(
+        gig.id,
+        gig.distribution,
+        gig.queue_order,
+        gig.price_units,
+        list_price_units=gig.list_price_units,
+        owner_mailbox_id=gig.owner_mailbox_id,
+    )
+
+
+def takes_orders(gig: Gig) -> bool:
+    """Do its members order, and its owner do the work?"""
+    return ask(gig.distribution).info.orders

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from engine.db import db
 from engine.errors import Refused
 from engine.models.gig import Gig
-from engine.modes import ask
-
-OWNER = "owner"
-MEMBER = "member"
-# A member whose mailbox is active: neither waiting for approval, nor closed, nor left.
-ACTIVE = "active member"
-ANYONE = "anyone"
+from engine.modes import ask, facts
+from engine.roles import ACTIVE as ACTIVE
+from engine.roles import ANYONE as ANYONE
+from engine.roles import BUYER as BUYER
+from engine.roles import MEMBER as MEMBER
+from engine.roles import OWNER as OWNER
 
 _MEMBER = """
 SELECT max(CASE WHEN status = 'active' THEN 1 ELSE 0 END) FROM mailbox
 WHERE gig_id = ? AND account_id = ?
 """
+_BUYER = "SELECT 1 FROM task WHERE client_id = ? AND gig_id = ? LIMIT 1"
 
 DEFAULT: dict[str, frozenset[str]] = {
     "gig.read": frozenset({OWNER, MEMBER}),
@@ -51,6 +51,8 @@ DEFAULT: dict[str, frozenset[str]] = {
     "queue.reserved": frozenset({OWNER, ACTIVE}),
     "queue.violation": frozenset({MEMBER}),
     "queue.clear": frozenset({OWNER}),
+    "inbound.clear": frozenset({OWNER}),
+    "proof.clear": frozenset({OWNER}),
     "task.read": frozenset({OWNER, ACTIVE}),
     "task.priority": frozenset({OWNER}),
     "task.price": frozenset({OWNER}),
@@ -66,7 +68,14 @@ DEFAULT: dict[str, frozenset[str]] = {
     "task.bulk": frozenset({OWNER}),
     # Through the gig's webhook, whose token stands for the owner.
     "task.send": frozenset({OWNER}),
-    "draft.manage": frozenset({OWNER}),
+    "draft.list": frozenset({OWNER}),
+    "draft.edit": frozenset({OWNER}),
+    "draft.delete": frozenset({OWNER}),
+    "draft.publish": frozenset({OWNER}),
+    # The body of a draft, alone.
+    "task.payload": frozenset({OWNER}),
+    "order.withdraw": frozenset({OWNER}),
+    "deposit.list": frozenset({OWNER}),
     "proof.submit": frozenset({MEMBER}),
     "proof.draft": frozenset({MEMBER}),
     "proof.withdraw": frozenset({MEMBER}),
@@ -102,6 +111,8 @@ def roles(caller: Caller, gig: Gig, *, member: bool | None = None) -> frozenset[
         found |= {ACTIVE} if active else set()
     elif member:
         found.add(MEMBER)
+    if ask(gig.distribution).info.orders and db.rows(_BUYER, (caller.account_id, gig.id)):
+        found.add(BUYER)
     return frozenset(found)
 
 
@@ -110,7 +121,7 @@ def permit(
 ) -> frozenset[str]:
     """Refuse, or answer the caller's roles in this gig; `member` where that is known."""
     mode = ask(gig.distribution)
-    closed = mode.refuses().get(operation)
+    closed = mode.refuses(facts(gig)).get(operation)
     if closed is not None:
         raise Refused(gig.distribution, closed)
     allowed = mode.authorities().get(operation, DEFAULT[operation])

@@ -21,6 +21,10 @@ class GigFacts:
     queue_order: str
     price_units: int
     settings: Mapping[str, Any] = field(default_factory=dict)
+    # Where its members order and its owner does the work: the price of an order, 0 for a shop that
+    # takes no money, and the owner's own mailbox.
+    list_price_units: int | None = None
+    owner_mailbox_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,13 @@ class TaskFacts:
 @dataclass(frozen=True)
 class Enqueue:
     """Put the task on the gig's shelf, at its priority and place of arrival."""
+
+
+@dataclass(frozen=True)
+class Assign:
+    """Give the task into the hands of this mailbox, and tell it so."""
+
+    mailbox_id: str
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class Reply:
 # The orders of a queue (Q-01).
 ORDERS = ("fifo", "lifo", "priority", "random")
 
-Effect = Enqueue | PutBack | MoveTask | Exclude | Reply
+Effect = Enqueue | Assign | PutBack | MoveTask | Exclude | Reply
 Plan = tuple[Effect, ...]
 
 
@@ -110,6 +121,10 @@ class ModeInfo:
     `names` are the values of a gig's `distribution` that the mode serves; `settings` maps the
     gig's fields that it understands to a JSON schema of each; `query` are the names that the
     gig's webhook takes beside those every mode takes.
+
+    With `orders` a task is an order: a member sends it as a draft, funds it and approves the work,
+    and the gig's owner, who has a mailbox of his own in it, does it. `confirms` are operations that
+    take place only with `{"confirm": true}`, each with the sentence that says why.
     """
 
     names: tuple[str, ...]
@@ -117,3 +132,5 @@ class ModeInfo:
     description: str
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     query: tuple[str, ...] = ()
+    orders: bool = False
+    confirms: Mapping[str, str] = field(default_factory=dict)

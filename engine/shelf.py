@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from engine import briefs, gigs, mailboxes
+from engine import briefs, gigs, mailboxes, parties
 from engine.db import db
 from engine.errors import not_found
 from engine.models.gig import Gig
@@ -15,17 +15,21 @@ from engine.operations import OWNER, Caller, permit
 # The states in which a task is in its mailbox's hands.
 IN_HANDS = ("claimed", "submitted")
 # What is not, not yet, or no longer for any worker to see.
-_OWNERS_ONLY = ("draft", "unfunded", "unassigned", "cancelled")
+_OWNERS_ONLY = ("draft", "unfunded", "unassigned", "cancelled", "undoing", "withdrawn")
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A task and who reads it: the gig's owner or not, by which mailboxes of his."""
+    """A task and who reads it: the gig's owner or not, by which mailboxes of his.
+
+    `party`: it is an order, and he is its buyer or its vendor.
+    """
 
     gig: Gig
     task: Task
     owner: bool
     mailbox_ids: frozenset[str]
+    party: bool = False
 
 
 def read(caller: Caller, gig_id: str, task_id: str) -> Seen:
@@ -42,10 +46,11 @@ def find(caller: Caller, gig: Gig, has: frozenset[str], task_id: str) -> Seen:
     task = Task.get_or_none(Task.id == task_id, Task.gig_id == gig.id)
     if task is None:
         raise not_found("task")
-    if not owner and not is_shown(task, own):
+    party = task.client_id is not None and parties.is_party(gig, task, caller.account_id)
+    if not (owner or party) and not is_shown(task, own):
         raise not_found("task")
     briefs.fill([task])
-    return Seen(gig, task, owner, own)
+    return Seen(gig, task, owner, own, party)
 
 
 def is_shown(task: Task, mailbox_ids: Container[str]) -> bool:
@@ -53,8 +58,10 @@ def is_shown(task: Task, mailbox_ids: Container[str]) -> bool:
 
     Nobody but the owner sees what waits for publication or money, came back to him, or is deleted;
     and a copy, what was assigned to one worker, or what he named himself, nobody but he and that
-    worker.
+    worker. Of an order, its two sides aside, members see that there is one, once it was sent.
     """
+    if task.client_id is not None:
+        return task.status not in _OWNERS_ONLY
     his = task.mailbox_id if task.template_number is not None else task.assignee_id
     his = task.named_by or his
     return task.status not in _OWNERS_ONLY and (his is None or his in mailbox_ids)

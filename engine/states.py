@@ -69,6 +69,20 @@ TASK: Moves = {
     ("rejected", "return"): "queued",
     ("submitted", "reject"): "rejected",
     ("approved", "reject"): "rejected",
+    # An order that was undone may be sent again, under its own id.
+    ("withdrawn", "publish"): "queued",
+    ("withdrawn", "publish_unfunded"): "unfunded",
+    # One of its two sides undoes an order: first its money goes back, if there is any.
+    ("draft", "undo"): "undoing",
+    ("unassigned", "undo"): "undoing",
+    ("claimed", "undo"): "undoing",
+    ("submitted", "undo"): "undoing",
+    ("rejected", "undo"): "undoing",
+    # Its money left the contract although it was approved.
+    ("approved", "undo"): "undoing",
+    # A reorg took the refund back.
+    ("withdrawn", "undo"): "undoing",
+    ("undoing", "end_undo"): "withdrawn",
 }
 
 PROOF: Moves = {
@@ -83,6 +97,11 @@ PROOF: Moves = {
     # What the clock approved may be disputed until a payout carries it, and approved after all.
     ("timeout_approved", "report"): "reported",
     ("reported", "approve"): "approved",
+    # Its order was undone, so nobody will decide on it or pay it.
+    ("pending", "undo"): "rejected",
+    ("approved", "undo"): "rejected",
+    ("timeout_approved", "undo"): "rejected",
+    ("reported", "undo"): "rejected",
 }
 
 ROLLUP: Moves = {

@@ -5,7 +5,18 @@ from __future__ import annotations
 import hmac
 from typing import Any
 
-from engine import arrivals, clock, commands, drafts, forms, gigs, rows, spending, task_escrow
+from engine import (
+    arrivals,
+    clock,
+    commands,
+    drafts,
+    forms,
+    gigs,
+    order_drafts,
+    rows,
+    spending,
+    task_escrow,
+)
 from engine.arrivals import WEBHOOK, Taken
 from engine.db import db
 from engine.errors import Refused, invalid
@@ -13,6 +24,7 @@ from engine.forms import Form
 from engine.ids import new_id
 from engine.models.gig import Gig
 from engine.models.task import Task
+from engine.modes import takes_orders
 from engine.operations import Caller, permit
 from engine.spending import BY_OWNER, Counted
 
@@ -21,8 +33,13 @@ from engine.spending import BY_OWNER, Counted
 _INSERT = "ON CONFLICT DO NOTHING RETURNING number"
 
 
-def submit(gig_id: str, token: str, sent: Form, draft_id: str | None = None) -> Taken:
+def submit(
+    gig_id: str, token: str, sent: Form, draft_id: str | None = None, caller: Caller | None = None
+) -> Taken:
     """Take in a task through the gig's webhook; answers what its mode replies (T-02).
+
+    The token stands for the gig's owner. Where members order it only opens the door, and `caller`
+    says whose order it is.
 
     With `draft_id` that draft is replaced by this one (T-05). What the token may not spend is kept
     as a draft, and its owner told (G-04).
@@ -32,6 +49,8 @@ def submit(gig_id: str, token: str, sent: Form, draft_id: str | None = None) -> 
         gig = gigs.get(gig_id)
         if not hmac.compare_digest(gig.token.encode(), token.encode()):
             raise Refused("wrong_token", "This is not the gig's token. Ask its owner.")
+        if takes_orders(gig):
+            return order_drafts.take_in(caller, gig, sent, draft_id)
         permit("task.send", Caller(gig.owner_id), gig, member=False)
         return take_in(gig, sent, draft_id)
 

@@ -34,7 +34,18 @@ def describe() -> ModeInfo:
 @impl
 def refuses() -> Mapping[str, str]:
     return {
-        **dict.fromkeys(("task.send", "task.bulk", "draft.manage"), _NOTHING_SENT),
+        **dict.fromkeys(
+            (
+                "task.send",
+                "task.bulk",
+                "task.payload",
+                "draft.list",
+                "draft.edit",
+                "draft.delete",
+                "draft.publish",
+            ),
+            _NOTHING_SENT,
+        ),
         **dict.fromkeys(
             ("queue.poll", "queue.claim", "queue.decline", "queue.violation"), _NOTHING_HANDED_OUT
         ),

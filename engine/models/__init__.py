@@ -16,6 +16,7 @@ from engine.models.mailbox import Mailbox
 from engine.models.meta import JobRun, Lease, Meta
 from engine.models.notification import Notification
 from engine.models.proof import Proof, ProofAlias
+from engine.models.purchase import Purchase
 from engine.models.reputation import ReputationEvent
 from engine.models.rollup import Rollup
 from engine.models.task import (
@@ -70,4 +71,5 @@ ALL = [
     Comment,
     Notification,
     ReputationEvent,
+    Purchase,
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import peewee
 
-from engine.models.base import Table, in_states, references
+from engine.models.base import JsonField, Table, in_states, references
 
 
 class Escrow(Table):
@@ -29,6 +29,9 @@ class Escrow(Table):
     salt = peewee.TextField()
     expires_at = peewee.BigIntegerField()
     wallet_id = peewee.TextField(null=True, constraints=[references("wallet")])
+    # The depositor's signature, where the operator sends it for him: `{signature, valid_after,
+    # valid_before}`, seconds since 1970.
+    authorization = JsonField(null=True)
     command_id = peewee.TextField(index=True, constraints=[references("command")])
     # Of the newest transaction about it that is ours: opening, settling or giving it back.
     chain_transaction_id = peewee.TextField(null=True, index=True)

@@ -62,6 +62,12 @@ class Gig(Table):
     default_comments_policy = peewee.TextField(
         default="private", constraints=[peewee.SQL("DEFAULT 'private'")]
     )
+    # Where members order and the owner does the work: what an order costs at least, the owner's
+    # own mailbox, in which orders land (a mailbox refers to its gig, so this is no reference), and
+    # the contract that holds the deposits. NULL elsewhere.
+    list_price_units = peewee.BigIntegerField(null=True)
+    owner_mailbox_id = peewee.TextField(null=True)
+    treasury_address = peewee.TextField(null=True)
 
 
 # What is cancelled is looked at now and then, for tasks that came in at the last moment.

@@ -62,6 +62,20 @@ class Task(Table):
     # Work that a worker names himself, where the mode hands out none (U-03): whose, and how.
     named_by = peewee.TextField(null=True, constraints=[references("mailbox")])
     named_as = peewee.TextField(null=True)
+    # Whose order it is, where members order: who funds and approves it.
+    client_id = peewee.TextField(null=True, constraints=[references("account")])
+    # The shop's price when it was funded last; the tip is what was paid beyond that.
+    funded_minimum_units = peewee.BigIntegerField(null=True)
+    # It was sent to a shop that takes no money.
+    order_free = peewee.BooleanField(default=False, constraints=[peewee.SQL("DEFAULT FALSE")])
+    order_withdrawn_at = peewee.BigIntegerField(null=True)
+    # `participant`, `vendor`, `reconciler` or `operator`; and why, where nobody asked for it.
+    order_withdrawn_by = peewee.TextField(null=True)
+    order_withdrawn_reason = peewee.TextField(null=True)
+    # Opens the order to whoever holds the link, while its policy is `public`.
+    public_token = peewee.TextField(null=True, unique=True)
+    # What signs the order's webhook; sealed. The buyer chose it.
+    order_webhook_secret = peewee.TextField(null=True)
 
     class Meta:
         indexes = (
@@ -87,6 +101,9 @@ Task.add_index(
     )
 )
 Task.add_index(Task.index(Task.gig_id, Task.created_at, Task.id, name="task_draft", where=DRAFTS))
+Task.add_index(
+    Task.index(Task.client_id, Task.gig_id, name="task_client", where=Task.client_id.is_null(False))
+)
 Task.add_index(
     Task.index(Task.template_number, name="task_copy", where=Task.template_number.is_null(False))
 )

@@ -28,7 +28,7 @@ def test_workers_name_their_work_and_may_hand_it_in_again(mode: modes.Mode) -> N
 def test_nothing_is_sent_or_handed_out_and_each_refusal_says_what_to_do(mode: modes.Mode) -> None:
     refused = mode.refuses()
     assert refused.keys() <= DEFAULT.keys()
-    assert {"task.send", "task.bulk", "draft.manage", "queue.poll", "queue.claim"} <= refused.keys()
+    assert {"task.send", "task.bulk", "draft.list", "queue.poll", "queue.claim"} <= refused.keys()
     assert all(sentence.endswith(".") for sentence in refused.values())
     assert not any(name.startswith(("proof.", "comment.", "gig.")) for name in refused)
     assert mode.select(GIG) == Selection(shelf="none")

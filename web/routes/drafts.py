@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import commands, drafts
+from engine import commands, drafts, order_publishing
 from engine.models.gig import Gig
 from engine.models.task import Task
 from engine.modes import ask
@@ -17,6 +17,7 @@ from web.schemas.accounts import Accepted
 from web.schemas.forms import TBD, with_payload
 from web.schemas.gigs import Success
 from web.schemas.inbound import Submitted
+from web.schemas.orders import Publish
 
 routes = Routes("drafts", "Drafts.")
 
@@ -73,9 +74,10 @@ def delete(gig_id: str, task_id: str) -> dict[str, Any]:
 
 
 @routes.route("/gigs/<gig_id>/tasks/<task_id>/publish", methods=["POST"], refuses=[402, 502])
+@routes.arguments(Publish)
 @routes.response(200, Submitted)
 @routes.alt_response(202, schema=Accepted)
-def publish(gig_id: str, task_id: str) -> Any:
+def publish(body: dict[str, Any], gig_id: str, task_id: str) -> Any:
     """Send a draft, under its own id: answers what the webhook would (T-02).
 
     In a `task_escrow` gig it is funded first (Y-07). Where it cannot be, or where nobody could be
@@ -84,7 +86,7 @@ def publish(gig_id: str, task_id: str) -> Any:
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed()
     if command_id is None:
-        taken = drafts.publish(auth.caller(), gig_id, task_id)
+        taken = order_publishing.publish_any(auth.caller(), gig_id, task_id, body)
         if taken.command is None:
             return taken.answer
         command_id = outcome.recorded(taken.command)

@@ -34,7 +34,10 @@ def create(body: dict[str, Any]) -> dict[str, Any]:
     view = views.gig_view(gig, owner=True)
     if invite is not None:
         view["invite_url"] = views.invite_view(invite)["invite_url"]
-    return {"gig": view, "webhook_secret": webhook_secrets.of(gig)}
+    answer = {"gig": view, "webhook_secret": webhook_secrets.of(gig)}
+    if gig.owner_mailbox_id is not None:
+        answer["vendor_mailbox_id"] = gig.owner_mailbox_id
+    return answer
 
 
 @routes.route("/gigs", methods=["GET"], key=None)

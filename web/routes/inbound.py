@@ -10,7 +10,7 @@ from webargs import core
 from engine import commands, submissions
 from engine.errors import invalid
 from engine.forms import Form
-from web import outcome, strict_json, waiting
+from web import auth, outcome, strict_json, waiting
 from web.blueprint import Routes, body_of
 from web.schemas import inbound as schemas
 from web.schemas.accounts import Accepted
@@ -43,7 +43,7 @@ def submit(query: dict[str, Any], gig_id: str) -> Any:
     token, draft_id = query.pop("token"), query.pop("draft_id")
     content_type = request.content_type or DEFAULT_CONTENT_TYPE
     sent = Form(payload=_payload(), content_type=content_type[:200], **query)
-    taken = submissions.submit(gig_id, token, sent, draft_id)
+    taken = submissions.submit(gig_id, token, sent, draft_id, auth.caller_if_any())
     if taken.command is None:
         return taken.answer
     command_id = outcome.recorded(taken.command)

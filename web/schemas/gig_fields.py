@@ -33,6 +33,14 @@ class GigFields(Schema):
         attribute="price_units",
         metadata=about("Dollars that a task pays unless it has a price of its own."),
     )
+    list_price = Money(
+        attribute="list_price_units",
+        allow_none=True,
+        metadata=about(
+            "Where members order: the dollars that an order costs at least; 0 for a shop that "
+            "takes no money. Null in every other gig."
+        ),
+    )
     terms = text(20_000, metadata=about("What a worker agrees to; whoever may join reads it."))
     notes = text(20_000, metadata=about("For the owner alone."))
     owner_wallet = fields.String(

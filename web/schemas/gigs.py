@@ -37,6 +37,10 @@ class GigCreated(Schema):
         required=True, metadata=about("What signs the gig's webhooks; shown this once.")
     )
 
+    vendor_mailbox_id = fields.String(
+        metadata=about("Where members order: the owner's own mailbox, in which orders land.")
+    )
+
 
 class GigAnswer(Schema):
     gig = fields.Nested(GigView, required=True)

@@ -45,3 +45,25 @@ class Submitted(Schema):
     escrow_fee_bps = fields.Integer()
     escrowed_at = fields.String(metadata={"format": "date-time"})
     deposit_id = fields.String()
+    # Of an order that its buyer has sent.
+    draft_id = fields.String(metadata={"description": "An order keeps its id: the same."})
+    published = fields.Boolean()
+    free = fields.Boolean(metadata={"description": "The shop takes no money."})
+    tx_hash = fields.String(metadata={"description": "Of the deposit."})
+    funded_total = Raw(metadata={"type": "number", "format": "decimal"})
+    funded_minimum = Raw(
+        metadata={
+            "type": "number",
+            "format": "decimal",
+            "description": "The shop's price now; what was paid beyond it is the `tip`.",
+        }
+    )
+    tip = Raw(metadata={"type": "number", "format": "decimal"})
+    price = Raw(
+        metadata={
+            "type": "number",
+            "format": "decimal",
+            "description": "What the vendor is owed: the deposit less the fee, in whole cents.",
+        }
+    )
+    fee_bps = fields.Integer(metadata={"description": "The rate of this deposit."})
