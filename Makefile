@@ -23,7 +23,9 @@ install: $(VENV)/.dev
 up: $(VENV)/.run
 	$(BIN)/muster up $(ARGS)
 
-# Most tests wait for something, so more of them run at once than there are cores.
+# Most tests wait for something, so more of them run at once than there are cores. Hundreds of
+# processes start; each would compile all modules again if it were told to keep nothing.
+test soak: export PYTHONDONTWRITEBYTECODE =
 test: install
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak and not rabbitmq" $(ARGS)
 

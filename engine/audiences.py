@@ -15,11 +15,12 @@ from engine.models.delivery import Delivery, Endpoint
 from engine.models.event import Event
 from engine.rules import times
 
-# Kinds of endpoint: one URL field of a gig or of a mailbox each.
+# Kinds of endpoint: one URL field of a gig, of a mailbox or of an order each.
 GIG_PROOFS = "gig.proofs"
 GIG_JOINS = "gig.joins"
 MAILBOX_TASKS = "mailbox.tasks"
 MAILBOX_EVENTS = "mailbox.events"
+ORDER = "task.order"
 
 # The kind of endpoint, and the member of the event that says whose.
 AUDIENCES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -30,7 +31,13 @@ AUDIENCES: dict[str, tuple[tuple[str, str], ...]] = {
     "proof.approved": ((MAILBOX_EVENTS, "mailbox_id"),),
     "proof.rejected": ((MAILBOX_EVENTS, "mailbox_id"),),
     "payout.paid": ((MAILBOX_EVENTS, "mailbox_id"),),
+    "order.delivered": ((ORDER, "subject_id"),),
+    "order.auto_approved": ((ORDER, "subject_id"),),
+    "order.paid_out": ((ORDER, "subject_id"),),
+    "order.withdrawn": ((ORDER, "subject_id"), (MAILBOX_EVENTS, "mailbox_id")),
 }
+# What the vendor is sent of an order says which mailbox of his it is; the buyer's copy does not.
+_NAMES_MAILBOX = ("order.withdrawn", MAILBOX_EVENTS)
 
 
 def follow_from(event: Event, unlogged: Mapping[str, Any]) -> None:
@@ -53,7 +60,7 @@ def follow_from(event: Event, unlogged: Mapping[str, Any]) -> None:
             event=event.type,
             # A disabled endpoint's events are kept for when it is enabled again.
             status="pending" if waiting else "paused",
-            body=body_of(event, unlogged),
+            body=body_of(event, unlogged, kind),
             attempts=0,
             tries_before=0,
             next_attempt_at=event.at if waiting else None,
@@ -63,13 +70,15 @@ def follow_from(event: Event, unlogged: Mapping[str, Any]) -> None:
             db.after_commit(partial(wake.ring, "delivery", delivery.id))
 
 
-def body_of(event: Event, unlogged: Mapping[str, Any]) -> str:
-    """The JSON that is sent: `event, sent_at, gig_id` and the event's own fields (W-08)."""
+def body_of(event: Event, unlogged: Mapping[str, Any], kind: str) -> str:
+    """The JSON that an endpoint of this kind is sent: `event, sent_at, gig_id` and the event's own
+    fields (W-08)."""
     members = {
         "event": event.type,
         "sent_at": times.iso_ms(event.at),
         "gig_id": event.gig_id,
         **event.data,
         **unlogged,
+        **({"mailbox_id": event.mailbox_id} if (event.type, kind) == _NAMES_MAILBOX else {}),
     }
     return simplejson.dumps(members, ensure_ascii=False, use_decimal=True)

@@ -28,6 +28,18 @@ WHERE booked.kind IN ({kinds}) AND booked.id > ? AND NOT EXISTS (
 )
 ORDER BY booked.id LIMIT ?
 """
+# Deposits of orders that their buyers' ledger does not have. A quote that nobody published, and
+# nobody paid by himself, is none.
+_UNSOLD = """
+SELECT escrow.id FROM escrow JOIN task ON task.id = escrow.task_id
+WHERE task.client_id IS NOT NULL AND NOT (
+    escrow.status IN ('planned', 'abandoned')
+    AND escrow.wallet_id IS NULL AND escrow."authorization" IS NULL
+) AND NOT EXISTS (
+    SELECT 1 FROM purchase WHERE purchase.deposit_id = escrow.id
+)
+ORDER BY escrow.id LIMIT 100
+"""
 # What a deposit is, by the last thing that the chain said of it.
 _ENDS = {
     "DepositSettled": "settled",
@@ -46,6 +58,7 @@ def faults() -> list[str]:
         _check_rollups(rollups, paid, found)
     _check_owed(found)
     _check_deposits(found)
+    found += [f"deposit {row[0]} is in no buyer's ledger" for row in db.rows(_UNSOLD)]
     return found
 
 

@@ -56,6 +56,9 @@ _KINDS: dict[str, type[TreasuryEvent]] = {
 }
 
 
+_ENDS = (DepositSettled, DepositRefunded, DepositReclaimed)
+
+
 def book(event: TreasuryEvent) -> bool:
     """Book an event unless it stands booked; only inside `db.write`."""
     fact = Fact(
@@ -66,6 +69,22 @@ def book(event: TreasuryEvent) -> bool:
         data=dataclasses.asdict(event),
     )
     return ledger.book(fact, _lines(event))
+
+
+def of_deposit(deposit_key: str) -> list[TreasuryEvent]:
+    """What stands booked of one deposit, in the order of the chain.
+
+    For what was booked before anybody here knew of the deposit. Reads every such booking.
+    """
+    kinds = [kind.__name__ for kind in (DepositOpened, *_ENDS)]
+    rows = LedgerTransaction.select().where(LedgerTransaction.kind.in_(kinds))
+    found = [
+        _event(row)
+        for row in rows
+        if row.data is not None and row.data["deposit_key"] == deposit_key
+    ]
+    standing = [event for event in found if ledger.standing(_reference(event)) is not None]
+    return sorted(standing, key=lambda event: (event.block_number, event.log_index))
 
 
 def take_back(event: TreasuryEvent) -> bool:

@@ -33,14 +33,15 @@ def apply(kind: Kind, caller: Caller, gig_id: str, updates: Mapping[str, Any]) -
     """Make one kind of change to up to 100 tasks, by id, in one transaction (P-01).
 
     They are locked in the order of their numbers, as everywhere. A task that cannot be changed is
-    left out with the reason; one of another gig is `not_found`.
+    left out with the reason, which is the mode's name for what the mode never does; one of another
+    gig is `not_found`.
     """
 
     def write() -> Applied:
         # One batch at a time: each makes classes of tags and prices as it comes to them, and two
         # would wait for each other's.
         gig = gigs.held(gig_id, alone=True)
-        kind.permit(caller, gig)
+        (kind.permit_many or kind.permit)(caller, gig)
         found = tasks.all_locked(gig, list(updates))
         changed: dict[str, Changed] = {}
         skipped = dict.fromkeys(updates, "not_found")
@@ -49,7 +50,7 @@ def apply(kind: Kind, caller: Caller, gig_id: str, updates: Mapping[str, Any]) -
                 changed[task.id] = kind.make(caller, gig, task, updates[task.id])
                 del skipped[task.id]
             except Refused as refusal:
-                if refusal.code not in SKIPS:
+                if refusal.code not in (*SKIPS, gig.distribution):
                     raise
                 skipped[task.id] = refusal.code
         return Applied(changed, skipped)
@@ -65,6 +66,17 @@ def delete_queued(caller: Caller, gig_id: str) -> tuple[int, bool]:
     """
     gig = gigs.get(gig_id)
     permit("queue.clear", caller, gig)
+    return _delete_queued(caller, gig)
+
+
+def delete_inbound(caller: Caller, gig_id: str) -> tuple[int, bool]:
+    """Delete all that came in and waits, which is what waits in the queue."""
+    gig = gigs.get(gig_id)
+    permit("inbound.clear", caller, gig)
+    return _delete_queued(caller, gig)
+
+
+def _delete_queued(caller: Caller, gig: Gig) -> tuple[int, bool]:
     until, after, deleted = clock.now(), None, 0
     while deleted < MOST_DELETED:
         chunk = _waiting(gig, until, after)

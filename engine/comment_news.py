@@ -5,8 +5,8 @@ What was said is in neither, since its author may take it back.
 
 from __future__ import annotations
 
-from engine import events, notifications
-from engine.comment_readers import Conversation, able_to_read, holder_of
+from engine import events, notifications, parties
+from engine.comment_readers import Conversation, able_to_read
 from engine.comments import Shown
 from engine.models.comment import Comment
 from engine.operations import Caller
@@ -43,8 +43,8 @@ def notify(conversation: Conversation, made: Shown) -> None:
             Comment.task_id == task.id, Comment.thread_id == comment.thread_id
         )
         wanted = {gig.owner_id, *(one.author_id for one in spoken.distinct())}
-        holder = holder_of(task)
-        wanted |= set() if holder is None else {holder}
+        sides = (parties.client_of(gig, task), parties.worker_of(gig, task))
+        wanted |= {one for one in sides if one is not None}
     notifications.tell(
         able_to_read(gig, task, wanted - {comment.author_id}),
         "comment.posted",

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from engine import shelf
+import peewee
+
+from engine import parties, shelf
 from engine.errors import Refused, not_found
 from engine.models.comment import Comment
 from engine.models.gig import Gig
@@ -21,8 +23,8 @@ from engine.models.task import Task
 from engine.operations import Caller
 
 PUBLIC, PRIVATE, OFF = POLICIES = ("public", "private", "off")
-# The sides of a conversation: who pays and approves, and who does the work.
-CLIENT, GIGWORKER = "client", "gigworker"
+# Whoever reads without an account.
+NOBODY = ""
 
 
 @contextmanager
@@ -38,7 +40,10 @@ def members_only() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A task's comments, as one account may read them; `owner`: it is the gig's owner."""
+    """A task's comments, as one account may read them; `owner`: it is the gig's owner.
+
+    Whoever follows an order's public link is `NOBODY`.
+    """
 
     gig: Gig
     task: Task
@@ -50,17 +55,31 @@ class Conversation:
         return policy_of(self.gig, self.task)
 
     @property
+    def takes_part(self) -> bool:
+        """Is he one of those who talk: of an order only its two sides?"""
+        ordered = self.task.client_id is not None
+        return not ordered or parties.is_party(self.gig, self.task, self.account_id)
+
+    @property
     def can_post(self) -> bool:
-        return self.policy != OFF
+        return self.policy != OFF and self.takes_part
 
     def comments(self) -> Any:
-        """The query of all that this account reads: the one condition of access."""
-        return Comment.select().where(
-            Comment.task_id == self.task.id,
-            Comment.reader_id.is_null()
-            | (Comment.author_id == self.account_id)
-            | (Comment.reader_id == self.account_id),
-        )
+        """The query of all that this account reads: the one condition of access.
+
+        Of an order all that is not private is for both sides, whatever the policy, and for others
+        while it is public; what is private is for its two readers.
+        """
+        own = Comment.select().where(Comment.task_id == self.task.id)
+        if self.takes_part:
+            return own.where(
+                Comment.reader_id.is_null()
+                | (Comment.author_id == self.account_id)
+                | (Comment.reader_id == self.account_id)
+            )
+        if self.policy != PUBLIC:
+            return own.where(peewee.SQL("1 = 0"))
+        return own.where(Comment.reader_id.is_null())
 
     def find(self, comment_id: str) -> Comment:
         """One of them; 404 for one that is not there, or not for this account to read."""
@@ -77,30 +96,23 @@ def enter(caller: Caller, gig: Gig, has: frozenset[str], task_id: str) -> Conver
 
 
 def policy_of(gig: Gig, task: Task) -> str:
-    """Who reads and writes what is said about a task from now on: its own word, or the gig's."""
+    """Who reads and writes what is said about a task from now on: its own word, or the gig's.
+
+    Who reads an order its buyer says: until he does, a vendor who opens the talk about his gig
+    opens no order's.
+    """
     own: str | None = task.comments_policy
-    return own or gig.default_comments_policy
-
-
-def client_of(gig: Gig) -> str:
-    """The account on the side that pays, which a worker's private words are for."""
-    return gig.owner_id
-
-
-def role_of(gig: Gig, account_id: str) -> str:
-    return CLIENT if account_id == client_of(gig) else GIGWORKER
-
-
-def holder_of(task: Task) -> str | None:
-    """The account that has the task in hand, or has done it; None while nobody has."""
-    if task.mailbox_id is None:
-        return None
-    account_id: str = Mailbox.get(Mailbox.id == task.mailbox_id).account_id
-    return account_id
+    default: str = gig.default_comments_policy
+    if own is None and task.client_id is not None and default == PUBLIC:
+        return PRIVATE
+    return own or default
 
 
 def able_to_read(gig: Gig, task: Task, account_ids: set[str]) -> set[str]:
     """Those of these accounts that could read a comment which is for them, as things stand."""
+    if task.client_id is not None:
+        # Neither side loses its part in an order with its place in the gig.
+        return account_ids & {gig.owner_id, task.client_id}
     able = account_ids & {gig.owner_id}
     places: dict[str, list[Mailbox]] = {}
     for mailbox in Mailbox.select().where(

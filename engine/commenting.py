@@ -13,25 +13,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import clock, comment_news, counters, events, gigs, mailboxes, rows
-from engine.comment_readers import (
-    PUBLIC,
-    Conversation,
-    client_of,
-    enter,
-    holder_of,
-    members_only,
-    role_of,
-)
+from engine import clock, comment_news, counters, events, gigs, mailboxes, parties, rows
+from engine.comment_readers import PUBLIC, Conversation, enter, members_only
 from engine.comments import Shown, named
 from engine.counters import Limit
 from engine.db import db
 from engine.errors import Refused, not_found
-from engine.ids import new_id
+from engine.ids import new_id, new_share_token
 from engine.models.comment import Comment
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
+from engine.modes import takes_orders
 from engine.operations import OWNER, Caller, permit
 
 MAX_CHARACTERS = 4000
@@ -54,9 +47,10 @@ class Given:
 def post(caller: Caller, gig_id: str, task_id: str, given: Given) -> tuple[Conversation, Shown]:
     """Say something about a task that the caller can see.
 
-    403 `not_a_member` without an active mailbox; 404 for a task or a parent that he cannot read;
-    409 `comments_off`, or `no_reader` where the owner speaks to one who is not there; 429
-    `rate_limited` past `AT_MOST`, which counts what was said and no refusals.
+    403 `not_a_member` without an active mailbox, and `not_a_party` to an order of others; 404 for a
+    task or a parent that he cannot read; 409 `comments_off`, or `no_reader` where the owner speaks
+    to one who is not there; 429 `rate_limited` past `AT_MOST`, which counts what was said and no
+    refusals.
     """
 
     def write() -> tuple[Conversation, Shown]:
@@ -64,8 +58,10 @@ def post(caller: Caller, gig_id: str, task_id: str, given: Given) -> tuple[Conve
         with members_only():
             has = permit("comment.write", caller, gig)
             gigs.share(gig.id)
-            mailbox = None if OWNER in has else _hold_place(caller, gig, task_id)
+            mailbox = None if OWNER in has else _place(caller, gig, task_id)
         conversation = _hold(caller, gig, has, task_id)
+        if not conversation.takes_part:
+            parties.require_party(caller, gig, conversation.task)
         if not conversation.can_post:
             raise Refused(
                 "comments_off",
@@ -86,8 +82,8 @@ def post(caller: Caller, gig_id: str, task_id: str, given: Given) -> tuple[Conve
 def delete(caller: Caller, gig_id: str, task_id: str, comment_id: str) -> None:
     """Empty a comment for good; its place and the replies to it stay. Again changes nothing.
 
-    Its author may, and the gig's owner where he can read it; 403 for other readers, 404 for
-    whoever cannot read it.
+    Its author may, and the gig's owner where he can read it, but neither side of an order the
+    other's; 403 for other readers, 404 for whoever cannot read it.
     """
 
     def write() -> None:
@@ -96,8 +92,10 @@ def delete(caller: Caller, gig_id: str, task_id: str, comment_id: str) -> None:
             has = permit("comment.write", caller, gig)
         conversation = enter(caller, gig, has, task_id)
         comment = conversation.find(comment_id)
-        if comment.author_id != caller.account_id and not conversation.owner:
-            raise Refused("not_permitted", "Only its author or the gig's owner may delete it.")
+        owners = conversation.owner and conversation.task.client_id is None
+        if comment.author_id != caller.account_id and not owners:
+            or_owner = "" if takes_orders(gig) else " or the gig's owner"
+            raise Refused("not_permitted", f"Only its author{or_owner} may delete it.")
         emptied = Comment.update(body="", deleted_at=clock.now())
         if emptied.where(Comment.id == comment.id, Comment.deleted_at.is_null()).execute():
             comment_news.log("comment.deleted", comment, caller)
@@ -105,18 +103,43 @@ def delete(caller: Caller, gig_id: str, task_id: str, comment_id: str) -> None:
     db.write(write)
 
 
-def set_policy(caller: Caller, gig_id: str, task_id: str, policy: str | None) -> str:
-    """Say who reads and writes from now on; None: as the gig has it. Answers what holds now."""
+@dataclass(frozen=True)
+class Policy:
+    """What holds now. Of an order also whether a link opens it; the link's token where it has just
+    been made."""
 
-    def write() -> str:
+    policy: str
+    public_link: bool | None = None
+    public_token: str | None = None
+
+
+def set_policy(caller: Caller, gig_id: str, task_id: str, policy: str | None) -> Policy:
+    """Say who reads and writes from now on; None: as the gig has it.
+
+    An order's is its buyer's to say, before he pays and after it: 403 `not_draft_writer` for the
+    vendor, 404 for others (O-07). `public` makes the token of a link, which stays the same until
+    any other policy takes it away.
+    """
+
+    def write() -> Policy:
         gig = gigs.get(gig_id)
         has = permit("comment.policy", caller, gig)
         gigs.share(gig.id)
         conversation = _hold(caller, gig, has, task_id)
         task, before = conversation.task, conversation.task.comments_policy
-        if before != policy:
-            Task.update(comments_policy=policy).where(Task.id == task.id).execute()
-            task.comments_policy = policy
+        ordered = task.client_id is not None
+        if ordered:
+            parties.require_client(caller, gig, task, "task", "not_draft_writer")
+        sets: dict[str, str | None] = {"comments_policy": policy}
+        if ordered and policy != PUBLIC:
+            sets["public_token"] = None
+        made = new_share_token() if ordered and policy == PUBLIC and not task.public_token else None
+        if made is not None:
+            sets["public_token"] = made
+        if any(getattr(task, name) != value for name, value in sets.items()):
+            Task.update(**sets).where(Task.id == task.id).execute()
+            for name, value in sets.items():
+                setattr(task, name, value)
             events.append(
                 "task.changed",
                 events.Subject("task", task.id),
@@ -124,9 +147,21 @@ def set_policy(caller: Caller, gig_id: str, task_id: str, policy: str | None) ->
                 gig_id=gig.id,
                 data={"fields": ["comments_policy"], "from": before, "to": policy},
             )
-        return conversation.policy
+        if not ordered:
+            return Policy(conversation.policy)
+        return Policy(conversation.policy, task.public_token is not None, made)
 
     return db.write(write)
+
+
+def _place(caller: Caller, gig: Gig, task_id: str) -> Mailbox:
+    """The mailbox that a member speaks from. A buyer keeps his part in his orders without an
+    active one, so where members order it is not held, and need not be active."""
+    if not takes_orders(gig):
+        return _hold_place(caller, gig, task_id)
+    where = "gig_id = ? AND account_id = ? ORDER BY ordinal"
+    places = rows.find(Mailbox, where, gig.id, caller.account_id)
+    return next((one for one in places if one.status == "active"), places[0])
 
 
 def _hold_place(caller: Caller, gig: Gig, task_id: str) -> Mailbox:
@@ -153,10 +188,15 @@ def _reader(conversation: Conversation, parent: Comment | None, private: bool) -
     `private` narrows and never widens: a private thread stays between its two, and where the policy
     is private every word is.
     """
-    me, client = conversation.account_id, client_of(conversation.gig)
+    gig, task = conversation.gig, conversation.task
+    me, client = conversation.account_id, parties.client_of(gig, task)
     if parent is not None and parent.reader_id is not None:
         other: str = parent.author_id if parent.reader_id == me else parent.reader_id
         return other
+    worker = parties.worker_of(gig, task)
+    if task.client_id is not None:
+        # Of an order its two sides read all but what they tell each other alone.
+        return None if not private else worker if me == client else client
     public = conversation.policy == PUBLIC
     if public and not private:
         return None
@@ -164,14 +204,13 @@ def _reader(conversation: Conversation, parent: Comment | None, private: bool) -
         return str(parent.author_id)
     if me != client:
         return client
-    holder = holder_of(conversation.task)
-    if holder is None or holder == me:
+    if worker is None or worker == me:
         raise Refused(
             "no_reader",
             "Nobody has this task, so there is nobody to tell this in private. Reply to a comment, "
             "or say it to all under the policy public.",
         )
-    return holder
+    return worker
 
 
 def _add(
@@ -191,7 +230,7 @@ def _add(
         task_id=conversation.task.id,
         author_id=conversation.account_id,
         mailbox_id=None if mailbox is None else mailbox.id,
-        role=role_of(conversation.gig, conversation.account_id),
+        role=parties.side_of(conversation.gig, conversation.task, conversation.account_id),
         body=body,
         parent_id=None if parent is None else parent.id,
         thread_id=comment_id if parent is None else parent.thread_id,

@@ -1,6 +1,8 @@
-"""Deleting one task, which nobody has in hand and nobody has proven (A-02)."""
+"""Deleting one task, which nobody has in hand and nobody has proven (A-02); never a proof."""
 
 from __future__ import annotations
+
+from typing import NoReturn
 
 from engine import gigs, task_escrow, tasks
 from engine.db import db
@@ -25,6 +27,17 @@ def delete(caller: Caller, gig_id: str, task_id: str) -> None:
         task_escrow.close([task], caller.account_id)
 
     db.write(write)
+
+
+def delete_proofs(caller: Caller, gig_id: str) -> NoReturn:
+    """409 `proofs_are_kept` for its owner: proofs are what payouts are settled against."""
+    with db.reading():
+        permit("proof.clear", caller, gigs.get(gig_id))
+    raise Refused(
+        "proofs_are_kept",
+        "Proofs are the record that payouts are settled against, so they are kept. Review those "
+        "that wait; a worker deletes drafts of his own.",
+    )
 
 
 def _require_idle(task: Task) -> None:

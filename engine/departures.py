@@ -33,7 +33,8 @@ def deactivate(email: str) -> Departed:
     """Revoke an account's keys, close its mailboxes, and give back every task that they hold.
 
     Safe to run again: it goes on with what is left. What was handed in stays under review and is
-    paid; the account's own gigs stay open.
+    paid; the account's own gigs stay open. Orders in its shops stay where they are: their buyers
+    undo them, and no other is sent there any more.
     """
     account, keys = _shut_out(email)
     mailboxes = released = 0
@@ -101,6 +102,9 @@ def give_back(mailbox: Mailbox, actor: str = ACTOR, *, excused: bool = True) -> 
     `excused` unless it is the worker's own doing, which counts against him (M-06).
     """
     gig = gigs.get(mailbox.gig_id)
+    if mailbox.id == gig.owner_mailbox_id:
+        # An order stays with the shop that its buyer paid, for him to undo; nobody else delivers.
+        return 0
     held = (Task.mailbox_id == mailbox.id) & HELD
     kept = (Task.gig_id == gig.id) & KEPT_BACK & (Task.reserved_for == mailbox.id)
     unfunded = (Task.gig_id == gig.id) & UNFUNDED & (Task.reserved_for == mailbox.id)

@@ -32,6 +32,8 @@ MOST_SENT = 3
 
 def request(caller: Caller, gig_id: str, wallet_id: str, amount_units: int) -> Command:
     """Record a deposit into a gig's pot from a hot wallet of the caller's."""
+    with db.reading():
+        permit("gig.deposit", caller, gigs.get(gig_id))
     if amount_units <= 0:
         raise invalid("amount", "give more than 0")
     if amount_units != money.floor_to_cent(amount_units):

@@ -26,7 +26,8 @@ from engine.db import db
 from engine.errors import Refused, not_found
 from engine.forms import Form
 from engine.models.gig import Gig
-from engine.models.task import DRAFTS, Task
+from engine.models.task import DRAFTS, UNSENT_ORDERS, Task
+from engine.modes import takes_orders
 from engine.moves import move
 from engine.operations import Caller, permit
 from engine.rules import money, times
@@ -81,9 +82,9 @@ def _held_back(gig: Gig, task: Task, reason: str, actor: str) -> dict[str, Any]:
 
 
 def answer(task: Task, *, updated: bool) -> dict[str, Any]:
-    """What whoever saves a draft is told (T-02)."""
+    """What whoever saves a draft is told (T-02); an order that was undone says so."""
     return {
-        "status": "draft",
+        "status": task.status if task.status in UNSENT else "draft",
         "message_id": task.id,
         "updated": updated,
         "draft_saved_at": times.iso_ms_or_none(task.draft_saved_at),
@@ -143,10 +144,11 @@ def _require_draft(found: list[Task]) -> Task:
 def replace(gig: Gig, task_id: str, columns: dict[str, Any], actor: str) -> dict[str, Any]:
     """Save a draft again as it is sent now; only inside `db.write`."""
     task = locked(gig, task_id)
-    return answer(_save(gig, task, columns, actor), updated=True)
+    return answer(save(gig, task, columns, actor), updated=True)
 
 
-def _save(gig: Gig, task: Task, columns: dict[str, Any], actor: str) -> Task:
+def save(gig: Gig, task: Task, columns: dict[str, Any], actor: str) -> Task:
+    """Write what a locked draft says now; answers it as it is then."""
     Task.update(**columns, draft_saved_at=clock.now()).where(Task.id == task.id).execute()
     _tell("task.drafted", gig, task, actor, {"subject": columns.get("subject", task.subject)})
     return Task.get(Task.id == task.id)
@@ -178,7 +180,7 @@ def edit(caller: Caller, gig_id: str, task_id: str, changes: dict[str, Any]) -> 
             columns["priority"] = DEFAULT_PRIORITY
         elif form.priority is not None:
             columns["priority"] = form.priority
-        return _save(gig, task, columns, caller.account_id)
+        return save(gig, task, columns, caller.account_id)
 
     return db.write(write)
 
@@ -213,37 +215,37 @@ def _changed(task: Task, changes: dict[str, Any]) -> Form:
 
 
 def gig_of(caller: Caller, gig_id: str) -> Gig:
-    """The gig, for its owner."""
+    """The gig, for its owner; for its members too where they order."""
     with db.reading():
         gig = gigs.get(gig_id)
         permit("draft.list", caller, gig)
         return gig
 
 
-def listed(gig: Gig, limit: int, after: pages.Position) -> list[Task]:
-    """The gig's drafts, in the order in which they were made."""
+def listed(caller: Caller, gig: Gig, limit: int, after: pages.Position) -> list[Task]:
+    """The gig's drafts, in the order in which they were made.
+
+    Where members order these are the orders that are not sent: all of them for the vendor, and for
+    a member his own.
+    """
     with db.reading():
-        query = Task.select().where(Task.gig_id == gig.id, DRAFTS)
+        query = Task.select().where(Task.gig_id == gig.id)
+        if not takes_orders(gig):
+            query = query.where(DRAFTS)
+        elif caller.account_id == gig.owner_id:
+            query = query.where(UNSENT_ORDERS)
+        else:
+            query = query.where(Task.client_id == caller.account_id, UNSENT_ORDERS)
         return pages.page(query, (Task.created_at, Task.id), limit, after)
 
 
 def read(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task]:
-    """One draft, for the owner of its gig; refused as `locked` does."""
-    gig = gig_of(caller, gig_id)
+    """One draft, for whoever may edit its form; refused as `locked` does."""
     with db.reading():
+        gig = gigs.get(gig_id)
+        permit("draft.edit", caller, gig)
         query = Task.select().where(Task.id == task_id, Task.gig_id == gig.id)
         return gig, _require_draft(list(query))
-
-
-def delete(caller: Caller, gig_id: str, task_id: str) -> None:
-    """Delete a draft for good."""
-
-    def write() -> None:
-        gig = gigs.get(gig_id)
-        permit("draft.delete", caller, gig)
-        task_escrow.close([locked(gig, task_id)], caller.account_id)
-
-    db.write(write)
 
 
 def publish(caller: Caller, gig_id: str, task_id: str) -> Taken:

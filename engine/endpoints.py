@@ -1,4 +1,4 @@
-"""Webhook URLs that owners and workers register, and whether anything is sent to them (W-09)."""
+"""Webhook URLs of owners, workers and buyers, and whether anything is sent to them (W-09)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 import peewee
 
 from engine import clock, events, pages, wake, webhook_secrets
-from engine.audiences import GIG_JOINS, GIG_PROOFS, MAILBOX_EVENTS, MAILBOX_TASKS
+from engine.audiences import GIG_JOINS, GIG_PROOFS, MAILBOX_EVENTS, MAILBOX_TASKS, ORDER
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.ids import new_id
 from engine.models.delivery import WAITING, Delivery, Endpoint
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
+from engine.models.task import Task
 from engine.moves import take, take_all
 from engine.operations import Caller
 
-__all__ = ["GIG_JOINS", "GIG_PROOFS", "MAILBOX_EVENTS", "MAILBOX_TASKS"]
+__all__ = ["GIG_JOINS", "GIG_PROOFS", "MAILBOX_EVENTS", "MAILBOX_TASKS", "ORDER"]
 
 # Why an endpoint is disabled.
 REMOVED = "removed"
@@ -27,15 +28,21 @@ GONE = "gone"
 FAILING = "failing"
 
 GIG_KINDS = frozenset({GIG_PROOFS, GIG_JOINS})
+# Nothing shows the URL of such an endpoint, not even to whoever registered it (W-07).
+WRITE_ONLY = frozenset({ORDER})
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a delivery goes and what signs it: each of the secrets, the newest first."""
+    """Where a delivery goes and what signs it: each of the secrets, the newest first, or nothing.
+
+    `write_only`: no log may say where.
+    """
 
     endpoint_id: str
     url: str
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] | None
+    write_only: bool = False
 
 
 def register(kind: str, owner_id: str, account_id: str, url: str | None) -> None:
@@ -107,13 +114,12 @@ def disable(target: Target, reason: str) -> None:
 def _tell(kind: str, endpoint: Endpoint, actor: str, data: dict[str, Any]) -> None:
     """An event of the gig. It names no URL: the gig's owner may not see a worker's (M-02)."""
     owner = _owner(endpoint)
-    mailbox = owner if isinstance(owner, Mailbox) else None
     events.append(
         kind,
         events.Subject("endpoint", endpoint.id),
         actor=actor,
-        gig_id=owner.id if mailbox is None else mailbox.gig_id,
-        mailbox_id=None if mailbox is None else mailbox.id,
+        gig_id=owner.id if isinstance(owner, Gig) else owner.gig_id,
+        mailbox_id=owner.id if isinstance(owner, Mailbox) else None,
         data={"endpoint_id": endpoint.id, "endpoint_kind": endpoint.kind, **data},
     )
 
@@ -132,12 +138,15 @@ def pause_waiting(endpoint_id: str) -> None:
 
 
 def target_of(endpoint: Endpoint, url: str, now: int) -> Target:
-    return Target(endpoint.id, url, webhook_secrets.signing(_owner(endpoint), now))
+    secrets = webhook_secrets.signing(_owner(endpoint), now)
+    return Target(endpoint.id, url, secrets, endpoint.kind in WRITE_ONLY)
 
 
-def _owner(endpoint: Endpoint) -> Gig | Mailbox:
+def _owner(endpoint: Endpoint) -> Gig | Mailbox | Task:
     if endpoint.kind in GIG_KINDS:
         return Gig.get(Gig.id == endpoint.owner_id)
+    if endpoint.kind == ORDER:
+        return Task.get(Task.id == endpoint.owner_id)
     return Mailbox.get(Mailbox.id == endpoint.owner_id)
 
 

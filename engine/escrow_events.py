@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine import clock, commands, escrow_refunds, escrows, events, settlement
+from engine import bookings, clock, commands, escrow_refunds, escrows, events, settlement
 from engine.chain.treasury_events import (
     DepositOpened,
     DepositReclaimed,
@@ -16,6 +16,8 @@ from engine.moves import take
 from engine.observers import on_event, on_failure
 from engine.rules import money, times
 
+# What is noted of a deposit that has ended and could not be delivered to its depositor.
+KEPT = "The token refused the transfer; the contract keeps it to be claimed."
 Ended = DepositSettled | DepositRefunded | DepositReclaimed
 
 # The move that each event is, and who took the money when we did not send it anywhere.
@@ -47,6 +49,7 @@ def opened(event: DepositOpened, taken_back: bool) -> set[str]:
     if given_up:
         # Another deposit may pay for the task by now.
         _tell(escrow, "escrow.opened_late")
+        escrows.tell(_again(escrow), "opened_late")
         escrow_refunds.request(_again(escrow), "chain")
     else:
         _changed(escrow, "open", "escrow.opened")
@@ -67,7 +70,7 @@ def ended(event: Ended, taken_back: bool) -> set[str]:
     sets = {"ended_at": clock.now(), "tx_hash": event.tx_hash}
     kept = isinstance(event, DepositRefunded | DepositReclaimed) and event.claimable
     if kept:
-        sets["failure"] = "The token refused the transfer; the contract keeps it to be claimed."
+        sets["failure"] = KEPT
     if not take(Escrow, escrow.id, verb, **sets):
         return set()
     if verb == "settle":
@@ -78,6 +81,32 @@ def ended(event: Ended, taken_back: bool) -> set[str]:
     else:
         _changed(escrow, "refunded", "escrow.refunded", claimable=kept)
     return {escrow.command_id}
+
+
+def catch_ended(escrow: Escrow) -> bool:
+    """Give up planned terms whose deposit has ended on chain, though nobody here knew of it.
+
+    Where the books had it already, they are brought to that end, and nobody is told. False while
+    the books have yet to hear how it ended. Only inside `db.write`.
+    """
+    booked = bookings.of_deposit(escrow.id)
+    if not booked:
+        # Both will come, and what was given up by then goes back.
+        return take(Escrow, escrow.id, "abandon", ended_at=clock.now())
+    first, last = booked[0], booked[-1]
+    if not isinstance(first, DepositOpened) or not isinstance(last, Ended):
+        return False
+    if take(Escrow, escrow.id, "abandon"):
+        take(Escrow, escrow.id, "open", opened_at=clock.now(), tx_hash=first.tx_hash)
+        take(Escrow, escrow.id, _ENDS[type(last)], ended_at=clock.now(), tx_hash=last.tx_hash)
+    return True
+
+
+def catch_open(escrow: Escrow) -> None:
+    """Tell of an opening that was booked when these terms were not known here; in `db.write`."""
+    booked = bookings.of_deposit(escrow.id)
+    if len(booked) == 1 and isinstance(booked[0], DepositOpened):
+        opened(booked[0], taken_back=False)
 
 
 @on_event(ReclaimRequested)

@@ -1,4 +1,6 @@
-"""Putting a named deposit in from a hot wallet: approve once, deposit, wait until it is final.
+"""Putting a named deposit in: approve once, deposit, wait until it is final.
+
+From a hot wallet its own key does that. What its depositor has signed for the operator sends.
 
 Each step finds by the escrow's row what was signed before, so it may be taken again, at once, and
 may stop after any line.
@@ -6,7 +8,7 @@ may stop after any line.
 
 from __future__ import annotations
 
-from engine import escrows, install, wallets
+from engine import escrow_relay, escrows, install, wallets
 from engine.chain import sender
 from engine.chain.errors import CallReverted, ChainUnavailable, OutOfGas
 from engine.chain.sender import Key
@@ -41,7 +43,12 @@ def advance(deposit_id: str) -> bool:
             raise _why(escrow, sent.failure or "the transaction did not go through.")
         return False
     try:
-        _send(escrow)
+        if escrow.authorization is None:
+            _send(escrow)
+        else:
+            escrow_relay.send(escrow, store)
+    except CallReverted as error:
+        raise _why(escrow, error.reason) from error
     except OutOfGas as error:
         raise wallets.insufficient(escrow.depositor, "gas") from error
     except ChainUnavailable as error:
@@ -62,12 +69,9 @@ def _send(escrow: Escrow) -> None:
         return
     wallets.require_balances(treasury, escrow.depositor, escrow.amount_units, GAS_NEEDED)
     call = treasury.deposit_for(escrows.terms_of(escrow))
-    try:
-        # The contract knows each id once, and so do we.
-        intent = f"escrow:{escrow.id}"
-        sender.send(treasury.chain, key, intent, call, lambda row: store(escrow, row))
-    except CallReverted as error:
-        raise _why(escrow, error.reason) from error
+    # The contract knows each id once, and so do we.
+    intent = f"escrow:{escrow.id}"
+    sender.send(treasury.chain, key, intent, call, lambda row: store(escrow, row))
 
 
 def store(escrow: Escrow, row: ChainTransaction) -> None:
@@ -89,11 +93,7 @@ def _allowed(treasury: Treasury, key: Key, escrow: Escrow) -> bool:
         return False
     # Where the first came to nothing, or was used up, each deposit may give another.
     intent = f"allow:{treasury.address}:{key.address}" if given is None else f"allow:{escrow.id}"
-    try:
-        approval = treasury.approve(ALLOWANCE_UNITS)
-        sender.send(treasury.chain, key, intent, approval, lambda _: None)
-    except CallReverted as error:
-        raise _why(escrow, error.reason) from error
+    sender.send(treasury.chain, key, intent, treasury.approve(ALLOWANCE_UNITS), lambda _: None)
     return False
 
 
@@ -116,7 +116,8 @@ def _why(escrow: Escrow, reason: str) -> Refused:
             "and nothing was deposited. Send this again to pay the new one.",
             fee_bps=now_bps,
         )
-    short = wallets.shortage(treasury, escrow.depositor, escrow.amount_units, GAS_NEEDED)
+    gas = GAS_NEEDED if escrow.authorization is None else 0
+    short = wallets.shortage(treasury, escrow.depositor, escrow.amount_units, gas)
     if short:
         return wallets.insufficient(escrow.depositor, *short)
     return Refused("deposit_failed", f"The chain refuses the deposit: {reason}")

@@ -25,18 +25,20 @@ TRY_AGAIN_SECONDS = 60.0
 IN_HAND = ("claimed", "submitted", "approved")
 
 
-def request(escrow: Escrow, actor: str) -> Command | None:
+def request(escrow: Escrow, actor: str, command: Command | None = None) -> Command | None:
     """Record that an open deposit goes back to its depositor; only inside `db.write`.
 
-    None, and nothing happens, when it is not open, or its task is in hand or owed for.
+    By a command of its own, which is answered, or by the steps of the given one (`advance`). None,
+    and nothing happens, when it is not open, or its task is in hand or owed for.
     """
     # Settlements of the gig take this lock, so that none begins to pay what goes back.
     gigs.locked(escrow.gig_id)
     if is_owed(escrow) or not take(Escrow, escrow.id, "refund_asked", failure=None):
         return None
-    command = commands.record(
-        KIND, {"deposit_id": escrow.id}, account_id=None, gig_id=escrow.gig_id
-    )
+    if command is None:
+        command = commands.record(
+            KIND, {"deposit_id": escrow.id}, account_id=None, gig_id=escrow.gig_id
+        )
     Escrow.update(command_id=command.id).where(Escrow.id == escrow.id).execute()
     _tell("escrow.refund_requested", escrow, actor)
     return command
@@ -66,11 +68,17 @@ def step(command: Command) -> commands.Outcome:
                 "tx_hash": escrow.tx_hash,
             }
         )
+    return commands.Wait(advance(escrow))
+
+
+def advance(escrow: Escrow) -> float:
+    """Send the refund of a deposit that goes back, unless it is sent; answers after how many
+    seconds to look again."""
     sent = escrows.transaction_of(escrow)
     # The opening has succeeded; a refund that has, too, is waiting to be final.
     if sent is not None and sent.status == "sent":
-        return commands.Wait(LOOK_AGAIN_SECONDS)
-    return commands.Wait(_send(escrow))
+        return LOOK_AGAIN_SECONDS
+    return _send(escrow)
 
 
 def _send(escrow: Escrow) -> float:

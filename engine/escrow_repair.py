@@ -40,6 +40,9 @@ def sweep(limit: int = 100) -> int:
 
 def _again(task_id: str, gig_id: str) -> int:
     gig = gigs.locked(gig_id)
+    if not gig.task_escrow:
+        # An order: see `engine/order_repair.py`.
+        return 0
     (task,) = db.lock(Task.select().where(Task.id == task_id))
     if task.status not in GOING_ON or not task_escrow.lacks_deposit(task):
         return 0

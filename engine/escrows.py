@@ -31,7 +31,7 @@ TERMS_MS = 60 * 60 * clock.SECOND
 OVER = ("refunded", "reclaimed", "abandoned")
 
 # What listeners are told: the state that the escrow has now, or `unopened` and `reopened` when a
-# reorg took that back.
+# reorg took that back; `opened_late` of one that was given up, which is then given back.
 Listener = Callable[[Escrow, str], None]
 ListenerT = TypeVar("ListenerT", bound=Listener)
 _listeners: list[Listener] = []
@@ -155,8 +155,8 @@ def terms_of(escrow: Escrow) -> Terms:
 
 def may_be_mined(escrow: Escrow) -> bool:
     """May a deposit on these terms still appear on chain? Only inside `db.write` or a reading."""
-    if escrow.wallet_id is None:
-        # Its depositor may have signed elsewhere; his signature ends with the terms.
+    if escrow.wallet_id is None or escrow.authorization is not None:
+        # Whoever has the depositor's signature may send it; it ends with the terms.
         return clock.now() <= escrow.expires_at
     sent = transaction_of(escrow)
     # Ours alone is the key, so without a transaction nothing is signed.

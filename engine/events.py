@@ -4,6 +4,7 @@ notifications and reputation. How events are put in order: `engine/positions.py`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,17 +68,27 @@ def append(
         reputation.follow_from(appended)
 
 
-def after(gig_id: str, position: int, limit: int, mailbox_ids: list[str] | None) -> list[Event]:
+def after(
+    gig_id: str,
+    position: int,
+    limit: int,
+    mailbox_ids: list[str] | None,
+    subjects: Iterable[Any] = (),
+) -> list[Event]:
     """The gig's events after a position, oldest first.
 
-    With `mailbox_ids` only what concerns these mailboxes, which is what a member may see (H-15).
+    With `mailbox_ids` only what concerns these mailboxes, or is about one of `subjects`, queries of
+    ids; which is what a member may see (H-15).
     """
     with db.reading():
         query = Event.select().where(Event.gig_id == gig_id, Event.seq > position)
         if db.is_postgres:
             query = query.where(Event.seq < settled())
         if mailbox_ids is not None:
-            query = query.where(Event.mailbox_id.in_(mailbox_ids))
+            mine = Event.mailbox_id.in_(mailbox_ids)
+            for ids in subjects:
+                mine |= Event.subject_id.in_(ids)
+            query = query.where(mine)
         return list(query.order_by(Event.seq).limit(limit))
 
 

@@ -88,3 +88,6 @@ def _add_proofs(rollups: list[dict[str, Any]]) -> None:
         of_rollup.setdefault(str(proof.rollup_id), []).append(proof.id)
     for rollup in rollups:
         rollup["proof_ids"] = of_rollup.get(rollup["id"], [])
+        rollup["net_units"] = rollup["gross_units"]
+        # Of an order the fee is in the gross, else it comes on top (Y-02).
+        rollup["gross_units"] += 0 if rollup["client_id"] is None else rollup["fee_units"]

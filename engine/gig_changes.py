@@ -16,6 +16,7 @@ from engine import (
     gigs,
     invites,
     rekeying,
+    shop_closing,
     shops,
     webhook_secrets,
 )
@@ -25,7 +26,7 @@ from engine.ids import new_id, new_token
 from engine.models.gig import Gig, Invite
 from engine.modes import takes_orders
 from engine.moves import move
-from engine.operations import Caller, permit
+from engine.operations import Caller, permit, require_confirmed
 
 # Fields that are webhook URLs, and the kind of endpoint that each is.
 WEBHOOKS = {
@@ -41,6 +42,7 @@ def create(caller: Caller, values: dict[str, Any]) -> tuple[Gig, Invite | None]:
     gig_settings.clean(values)
     full = gig_settings.complete(values)
     escrow_gigs.check(caller.account_id, full)
+    shops.check(full)
 
     def write() -> tuple[Gig, Invite | None]:
         gig_id = new_id("GIG")
@@ -94,9 +96,13 @@ def update(
         changes = dict(values)
         gig_settings.check_change(before, changes)
         escrow_gigs.check_change(before, changes)
+        shops.check_change(before, changes)
+        changes = gig_settings.kept(changes)
         _require_kept_aside(before, changes)
         status = changes.pop("status", None)
         if status is not None and status != before.status:
+            if status == "closed":
+                shop_closing.require_settled(before)
             move(before, "close" if status == "closed" else "reopen")
         if changes:
             Gig.update(**changes).where(Gig.id == before.id).execute()
@@ -169,12 +175,16 @@ def _require_revision(revision: int, revisions: Container[int] | None) -> None:
         )
 
 
-def rotate_token(caller: Caller, gig_id: str) -> Gig:
-    """A new webhook token; the old one fails from this moment on (G-04)."""
+def rotate_token(caller: Caller, gig_id: str, *, confirmed: bool = False) -> Gig:
+    """A new webhook token; the old one fails from this moment on (G-04).
+
+    409 `requires_confirmation` where that locks people out, unless it is `confirmed`.
+    """
 
     def write() -> Gig:
         gig = gigs.get(gig_id)
         permit("gig.rotate_token", caller, gig)
+        require_confirmed("gig.rotate_token", gig, confirmed)
         _revise(gig.id)
         Gig.update(token=new_token()).where(Gig.id == gig.id).execute()
         events.append(

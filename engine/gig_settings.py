@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine import wallets
 from engine.errors import Refused, invalid
 from engine.models.gig import Gig
 from engine.modes import ask
+from engine.rules import money, shapes
 
 DEFAULT_REVIEW_TIMEOUT_SECONDS = 172_800
 # Orders in which a task that waits longer comes ever sooner (Q-08).
@@ -20,6 +21,15 @@ OF_SOME_MODES: dict[str, Any] = {
     "queue_aging_seconds": None,
     "max_claims_per_task": None,
     "task_escrow": False,
+    "list_price_units": None,
+    "price_tbd": False,
+}
+# Looked at, and not kept: a task says this of itself, and no gig does.
+NOT_KEPT = ("price_tbd",)
+# What an owner calls a column, where that is not its name without `_units`.
+_CALLED = {
+    "review_timeout_seconds": "review_timeout",
+    "task_timeout_seconds": "task_timeout",
 }
 # What a gig is made with where its owner and its mode say nothing.
 DEFAULTS: dict[str, Any] = {
@@ -47,7 +57,6 @@ DEFAULTS: dict[str, Any] = {
     "default_max_open_tasks": None,
     "allow_price_offers": False,
     "default_comments_policy": "private",
-    "list_price_units": None,
     **OF_SOME_MODES,
 }
 _RATE = ("default_rate_limit_count", "default_rate_limit_minutes")
@@ -62,21 +71,25 @@ def complete(values: Mapping[str, Any]) -> dict[str, Any]:
     400 for an unknown mode, for what its mode does not take, and for what does not go together.
     """
     distribution = values.get("distribution", DEFAULTS["distribution"])
-    shapes = ask(distribution).info.settings
     of_mode = {
-        field: shapes[field]["default"]
-        for field in OF_SOME_MODES
-        if "default" in shapes.get(field, {})
+        field: shape["default"]
+        for field, shape in ask(distribution).info.settings.items()
+        if "default" in shape
     }
     full = {**DEFAULTS, **of_mode, **values}
-    _check(full, full)
-    return full
+    _check(full, full, making=True)
+    return kept(full)
 
 
 def check_change(gig: Gig, changes: Mapping[str, Any]) -> None:
     """The same for a change, on the gig as it will be; `gig` is the row as it stands, locked."""
-    after = {field: getattr(gig, field) for field in DEFAULTS}
-    _check({**after, **changes}, changes)
+    after = {field: getattr(gig, field, value) for field, value in DEFAULTS.items()}
+    _check({**after, **changes}, changes, making=False)
+
+
+def kept(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What of this a gig keeps."""
+    return {field: value for field, value in values.items() if field not in NOT_KEPT}
 
 
 def clean(values: dict[str, Any]) -> None:
@@ -85,9 +98,9 @@ def clean(values: dict[str, Any]) -> None:
         values["owner_wallet"] = wallets.clean_address("owner_wallet", values["owner_wallet"])
 
 
-def _check(full: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _check(full: Mapping[str, Any], given: Mapping[str, Any], *, making: bool) -> None:
     """Only what a given field has to do with is looked at: the rest stands as it is."""
-    _check_mode(full, given)
+    _check_mode(full, given, making=making)
     if given.keys() & set(_AGEING):
         _check_ageing(full)
     if given.keys() & set(_HOLD):
@@ -100,23 +113,43 @@ def _check(full: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         raise invalid(offers[0], f"{sentence}; set one of the two to false")
 
 
-def _check_mode(full: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _check_mode(full: Mapping[str, Any], given: Mapping[str, Any], *, making: bool) -> None:
     """The gig's mode must take what was given for it (G-03)."""
-    distribution = full["distribution"]
-    shapes = ask(distribution).info.settings
-    for field in OF_SOME_MODES.keys() & given.keys():
-        value, shape = full[field], shapes.get(field)
-        if shape is None:
-            if value != OF_SOME_MODES[field]:
-                raise invalid(field, f"a {distribution} gig has no such setting; leave it out")
+    mode = full["distribution"]
+    told = ask(mode).info.settings
+    for field, usual in DEFAULTS.items():
+        if field not in given:
             continue
-        if "enum" in shape and value not in shape["enum"]:
-            raise invalid(field, f"one of {', '.join(map(str, shape['enum']))}")
-        least, most = shape.get("minimum"), shape.get("maximum")
-        if value is not None and least is not None and value < least:
-            raise invalid(field, f"at least {least} in a {distribution} gig")
-        if value is not None and most is not None and value > most:
-            raise invalid(field, f"at most {most} in a {distribution} gig")
+        if field in told:
+            _require_fit(mode, field, full[field], told[field], making=making)
+        elif field in OF_SOME_MODES and full[field] != usual:
+            raise invalid(called(field), f"a {mode} gig has no such setting; leave it out")
+
+
+def _require_fit(mode: str, field: str, value: Any, shape: shapes.Shape, *, making: bool) -> None:
+    """What a mode pins (`const`) it refuses as it refuses an operation: 409 with its own name.
+
+    With `readOnly` it is nothing that an owner says at all: 400 for another value when he opens the
+    gig, and 409 for any later. Everything else that does not fit is a 400.
+    """
+    as_dollars = field.endswith("_units")
+    show: Callable[[Any], str] = (lambda one: str(money.to_dollars(one))) if as_dollars else str
+    why = shapes.problem(value, shape, show)
+    fixed = "readOnly" in shape
+    if why is None and (making or not fixed):
+        return
+    why = why or str(shape.get("description", "this stays as it is; leave it out"))
+    if (not making) if fixed else ("const" in shape):
+        name = called(field)
+        raise Refused(mode, f"{name}: {why}.", errors={name: why})
+    if "description" not in shape:
+        why = f"{why} in a {mode} gig"
+    raise invalid(called(field), why)
+
+
+def called(field: str) -> str:
+    """A setting by the name that its owner knows."""
+    return _CALLED.get(field, field.removesuffix("_units"))
 
 
 def _check_ageing(full: Mapping[str, Any]) -> None:

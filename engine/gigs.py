@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine import events, ledger, pages, rows
+from engine import events, ledger, own_orders, pages, rows
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.models.event import Event
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.modes import facts as facts
-from engine.operations import OWNER, Caller, permit, roles
+from engine.operations import BUYER, OWNER, Caller, permit, roles
 
 MANUAL_REVIEW = -1
 # Row locks let those who share a row pass by whoever wants it alone, for as long as they keep
@@ -62,17 +62,17 @@ def share(gig_id: str) -> None:
         db.rows("SELECT 1 FROM gig WHERE id = ? FOR KEY SHARE", (gig_id,))
 
 
-def read(caller: Caller | None, gig_id: str) -> tuple[Gig, bool]:
-    """A gig that the caller may read, and whether it is his. An open gig may be read by all."""
+def read(caller: Caller | None, gig_id: str) -> tuple[Gig, frozenset[str]]:
+    """A gig that the caller may read, and what he is to it. An open gig may be read by all."""
     with db.reading():
         gig = get(gig_id)
         if caller is None:
             if gig.join_policy != "open":
                 raise not_found("gig")
-            return gig, False
+            return gig, frozenset()
         if gig.join_policy == "open":
-            return gig, OWNER in roles(caller, gig)
-        return gig, OWNER in permit("gig.read", caller, gig)
+            return gig, roles(caller, gig)
+        return gig, permit("gig.read", caller, gig)
 
 
 def mine(caller: Caller, tag: str | None, limit: int, after: pages.Position) -> list[Gig]:
@@ -98,12 +98,15 @@ def funds(gig: Gig) -> tuple[int, int]:
 
 
 def history(caller: Caller, gig_id: str, position: int, limit: int) -> list[Event]:
-    """The gig's events after a position: all of them for its owner, his own for a member."""
+    """The gig's events after a position: all of them for its owner, his own for a member, those of
+    his orders for a buyer."""
     with db.reading():
         gig = get(gig_id)
-        if OWNER in permit("gig.events", caller, gig):
+        has = permit("gig.events", caller, gig)
+        if OWNER in has:
             return events.after(gig.id, position, limit, None)
         own = Mailbox.select(Mailbox.id).where(
             Mailbox.gig_id == gig.id, Mailbox.account_id == caller.account_id
         )
-        return events.after(gig.id, position, limit, [row.id for row in own])
+        ordered = own_orders.subjects(gig.id, caller.account_id) if BUYER in has else ()
+        return events.after(gig.id, position, limit, [row.id for row in own], ordered)

@@ -15,6 +15,7 @@ from engine import (
     holding,
     in_hand,
     mailboxes,
+    order_news,
     own_work,
     pot_cover,
     taking_by_proof,
@@ -105,7 +106,9 @@ def submit(caller: Caller, gig_id: str, given: HandIn) -> HandedIn:
 
 def handed_in(gig: Gig, task: Task, proof: Proof) -> HandedIn:
     """The answer for a proof; after its transaction, since it may ask the chain."""
-    lacking = proof.status == "pending" and task.deposit_id is None
+    # An order is paid by its own deposit, or for nothing.
+    from_pot = task.deposit_id is None and task.client_id is None
+    lacking = proof.status == "pending" and from_pot
     return HandedIn(proof, pot_cover.warning(gig, proof) if lacking else None)
 
 
@@ -181,6 +184,7 @@ def hand_over(caller: Caller, gig: Gig, task: Task, proof: Proof) -> None:
             "resubmitted": proof.times_submitted > 1,
         },
     )
+    order_news.delivered(gig, task, proof)
 
 
 def _source(task: Task) -> str:

@@ -26,7 +26,7 @@ def describe() -> ModeInfo:  # type: ignore[empty-body]
 def refuses(gig: GigFacts | None) -> Mapping[str, str]:  # type: ignore[empty-body]
     """Operations closed in this gig, each with the sentence that says what to do instead.
 
-    Without a gig: those that are closed in every gig of the mode. An implementation that does not
+    Without a gig: those that are closed in any gig of the mode. An implementation that does not
     look at the gig leaves the argument out.
     """
 

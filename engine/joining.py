@@ -52,7 +52,8 @@ def join(
     Whoever has one gets that one and spends no invite, whatever else was asked; `another` makes one
     more, and spends a use. Whoever left comes back to the mailbox that he left: on the gig's terms
     as they are now, with a use of an invite where it takes one, and with what he says of himself
-    this time. A mailbox that the owner closed stays closed, and is no way to a new one.
+    this time. A mailbox that the owner closed stays closed, and is no way to a new one. A shop's
+    owner has the one that orders land in: 409 `vendor_mailbox` for another.
     """
     address = values.get("wallet_address")
     if address is not None:
@@ -69,6 +70,8 @@ def join(
         if db.is_postgres:
             db.rows("SELECT 1 FROM account WHERE id = ? FOR NO KEY UPDATE", (account.id,))
         own = _own(gig, account)
+        if another and any(one.id == gig.owner_mailbox_id for one in own):
+            raise mailboxes.vendors()
         closed = next((one for one in own if _was_closed(one)), None)
         if another and closed is not None:
             raise mailboxes.inactive(closed)
@@ -105,7 +108,11 @@ def _first(own: list[Mailbox], closed: Mailbox | None) -> Mailbox | None:
 def enter_own(gig: Gig) -> Mailbox:
     """The owner's place in his own gig, where he does the work himself; only inside `db.write`."""
     admission = Admission(gig, accounts.get(gig.owner_id), None)
-    wallet = {} if gig.owner_wallet is None else {"wallet_address": gig.owner_wallet}
+    address = gig.owner_wallet
+    wallet = {} if address is None else {"wallet_address": address}
+    if address is not None:
+        wallets.require_unproven(address, gig.owner_id)
+        wallets.name("owner_wallet", address)
     return _enter(admission, wallet, ordinal=1, status="active")
 
 

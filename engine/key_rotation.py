@@ -19,6 +19,7 @@ from engine.models.access import StoredAnswer
 from engine.models.command import UNFINISHED, Command
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
+from engine.models.task import Task
 from engine.models.wallet import Wallet
 
 BATCH = 200
@@ -86,6 +87,11 @@ def _secrets(row: Any) -> Changes:
     return changes
 
 
+def _order_secret(row: Any) -> Changes:
+    new = webhook_secrets.renew_any(row.order_webhook_secret)
+    return {} if new is None else {"order_webhook_secret": new}
+
+
 def _letter(row: Any) -> Changes:
     new = install.current().keyring.renew(row.arguments["encrypted_body"])
     return {} if new is None else {"arguments": {**row.arguments, "encrypted_body": new}}
@@ -100,6 +106,12 @@ KINDS = {
     ),
     "gig_secrets": _Kind(Gig, Gig.webhook_secret, _secrets),
     "mailbox_secrets": _Kind(Mailbox, Mailbox.webhook_secret, _secrets),
+    "order_secrets": _Kind(
+        Task,
+        Task.order_webhook_secret,
+        _order_secret,
+        (Task.order_webhook_secret.is_null(False),),
+    ),
     "stored_answers": _Kind(
         StoredAnswer,
         StoredAnswer.encrypted_answer,

@@ -14,7 +14,8 @@ def leave(caller: Caller, gig_id: str, mailbox_id: str) -> None:
     """Leave a gig; again changes nothing.
 
     What the mailbox holds goes back, what is reserved for it stays reserved for whoever its owner
-    sends, and what was handed in is reviewed and paid as ever.
+    sends, and what was handed in is reviewed and paid as ever. 409 `vendor_mailbox` for a shop's
+    own.
     """
 
     def write() -> None:
@@ -23,6 +24,7 @@ def leave(caller: Caller, gig_id: str, mailbox_id: str) -> None:
         mailbox = mailboxes.get(gig.id, mailbox_id)
         if mailbox.account_id != caller.account_id:
             raise Refused("not_permitted", "Only the worker of this mailbox may leave with it.")
+        mailboxes.require_movable(gig, mailbox)
         (mailbox,) = db.lock(Mailbox.select().where(Mailbox.id == mailbox.id))
         if mailbox.status == "inactive":
             return

@@ -5,6 +5,24 @@
 
 from __future__ import annotations
 
-from engine import claiming, escrow_events, payouts, pot_refunds, task_escrow, transfers
+from engine import (
+    claiming,
+    escrow_events,
+    order_deposits,
+    order_funding,
+    payouts,
+    pot_refunds,
+    task_escrow,
+    transfers,
+)
 
-__all__ = ["claiming", "escrow_events", "payouts", "pot_refunds", "task_escrow", "transfers"]
+__all__ = [
+    "claiming",
+    "escrow_events",
+    "order_deposits",
+    "order_funding",
+    "payouts",
+    "pot_refunds",
+    "task_escrow",
+    "transfers",
+]

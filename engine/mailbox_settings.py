@@ -39,7 +39,7 @@ def update(caller: Caller, gig_id: str, mailbox_id: str, values: dict[str, Any])
 
     When the owner makes a mailbox inactive its worker cannot act any more, so what he holds goes
     back in the same transaction, and does not count against him; what is reserved for him is then
-    reserved for nobody in particular.
+    reserved for nobody in particular. 409 `vendor_mailbox` for a shop's own.
     """
     if values.get("wallet_address") is not None:
         values["wallet_address"] = wallets.clean_address("wallet_address", values["wallet_address"])
@@ -54,6 +54,8 @@ def update(caller: Caller, gig_id: str, mailbox_id: str, values: dict[str, Any])
         _check(mailbox, values)
         changes = dict(values)
         status = changes.pop("status", None)
+        if status == "inactive":
+            mailboxes.require_movable(gig, mailbox)
         if status == "active" and "wallet_address" not in changes:
             changes |= _moved(gig, mailbox)
         if changes:

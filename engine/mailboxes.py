@@ -53,6 +53,22 @@ def inactive(mailbox: Mailbox) -> Refused:
     )
 
 
+def require_movable(gig: Gig, mailbox: Mailbox) -> None:
+    """Refuse to close the one in which a shop's orders land: nobody else could deliver them."""
+    if mailbox.id == gig.owner_mailbox_id:
+        raise vendors()
+
+
+def vendors() -> Refused:
+    """What a vendor is told who would give up his place in his own shop, or have two."""
+    return Refused(
+        "vendor_mailbox",
+        "This is the shop's own mailbox, in which its orders land: it stays, active, and its "
+        "owner's only one. To take no more orders close the shop with PATCH /api/gigs/:id "
+        '{"status": "closed"}.',
+    )
+
+
 def hold(mailbox: Mailbox) -> None:
     """Keep a mailbox active until this transaction ends; before something is taken for it.
 

@@ -118,3 +118,9 @@ def facts(gig: Gig) -> GigFacts:
 def takes_orders(gig: Gig) -> bool:
     """Do its members order, and its owner do the work?"""
     return ask(gig.distribution).info.orders
+
+
+def no_orders() -> str:
+    """Why something of orders is refused in any other gig: `not_` and the mode that takes them."""
+    names = [name for name, mode in installed().items() if mode.info.orders]
+    return f"not_{names[0]}" if names else "not_orders"

@@ -23,6 +23,10 @@ MOST_CHARACTERS = 120
 OWNER = "owner"
 # The worker whose mailbox the event concerns; the gig's owner where it concerns none.
 HOLDER = "holder"
+# Whose order it is; nobody, where the owner pays.
+CLIENT = "client"
+# Who has registered the webhook.
+REGISTRANT = "registrant"
 
 
 @dataclass(frozen=True)
@@ -38,18 +42,37 @@ NEWS: Mapping[str, News] = {
     "proof.withdrawn": News((OWNER,), "A proof was withdrawn: {gig}"),
     "proof.approved": News((HOLDER,), "Your proof was approved: {gig}"),
     "proof.rejected": News((HOLDER,), "Your proof was rejected: {gig}"),
-    "proof.reported": News((OWNER, HOLDER), "A proof was reported: {gig}"),
+    "proof.reported": News((OWNER, HOLDER, CLIENT), "A proof was reported: {gig}"),
+    "proof.resolved": News((HOLDER, CLIENT), "A dispute was decided: {gig}"),
     "payout.paid": News((HOLDER,), "You were paid: {gig}"),
     "payout.taken_back": News((HOLDER,), "The chain took a payout back, it is owed again: {gig}"),
     "mailbox.joined": News((OWNER,), "A worker joined: {gig}"),
     "task.assigned": News((HOLDER,), "A task was given to you: {gig}"),
     "task.held_back": News((OWNER,), "A task waits for you as a draft: {gig}"),
     "task.violation": News((OWNER,), "A worker reported a task: {gig}"),
-    "endpoint.disabled": News((HOLDER,), "A webhook of yours was disabled: {gig}"),
+    "endpoint.disabled": News((REGISTRANT,), "A webhook of yours was disabled: {gig}"),
+    "order.delivered": News((CLIENT,), "Your order was delivered: {gig}"),
+    "order.auto_approved": News(
+        (CLIENT,), "Your review time ran out, which approved your order: {gig}"
+    ),
+    "order.paid_out": News((CLIENT,), "The vendor was paid for your order: {gig}"),
+    "order.withdrawn": News((CLIENT, HOLDER), "An order was undone: {gig}"),
 }
 
 # What a join is where the gig's owner has to agree to it.
 _ASKS_TO_JOIN = "A worker asks to join: {gig}"
+
+# Accounts that an event's subject leads to, by its kind.
+_BY_SUBJECT: Mapping[str, tuple[tuple[str, str], ...]] = {
+    CLIENT: (
+        ("task", "SELECT client_id FROM task WHERE id = ?"),
+        (
+            "proof",
+            "SELECT client_id FROM task JOIN proof ON proof.task_id = task.id WHERE proof.id = ?",
+        ),
+    ),
+    REGISTRANT: (("endpoint", "SELECT account_id FROM endpoint WHERE id = ?"),),
+}
 
 _PARTIES = """
 SELECT gig.title, gig.owner_id, mailbox.account_id
@@ -100,9 +123,18 @@ def follow_from(events: Sequence[Event]) -> None:
                 "subject_id": one.subject_id,
             }
             for one in events
-            for to in sorted({accounts[name] for name in news.to} - {event.actor})
+            for to in sorted(_hearing(one, news, accounts) - {event.actor})
         ]
     )
+
+
+def _hearing(event: Event, news: News, accounts: Mapping[str, str]) -> set[str]:
+    found = {accounts[name] for name in news.to if name in accounts}
+    for name in news.to:
+        for kind, sql in _BY_SUBJECT.get(name, ()):
+            if kind == event.subject_kind:
+                found |= {to for (to,) in db.rows(sql, (event.subject_id,)) if to is not None}
+    return found
 
 
 def _insert(made: list[dict[str, Any]]) -> None:

@@ -56,6 +56,8 @@ DEFAULT: dict[str, frozenset[str]] = {
     "task.read": frozenset({OWNER, ACTIVE}),
     "task.priority": frozenset({OWNER}),
     "task.price": frozenset({OWNER}),
+    # Many at once. Where the mode refuses `task.price`, each of them is left out.
+    "task.prices": frozenset({OWNER}),
     "task.tags": frozenset({OWNER}),
     "task.availability": frozenset({OWNER}),
     "task.private_details": frozenset({OWNER}),
@@ -116,15 +118,26 @@ def roles(caller: Caller, gig: Gig, *, member: bool | None = None) -> frozenset[
     return frozenset(found)
 
 
+def require_served(operation: str, gig: Gig) -> None:
+    """Refuse what the gig's mode does not do, whoever asks; 409 with the mode's name."""
+    closed = ask(gig.distribution).refuses(facts(gig)).get(operation)
+    if closed is not None:
+        raise Refused(gig.distribution, closed)
+
+
+def require_confirmed(operation: str, gig: Gig, confirmed: bool) -> None:
+    """409 `requires_confirmation` where the gig's mode wants to be told twice."""
+    why = ask(gig.distribution).info.confirms.get(operation)
+    if why is not None and not confirmed:
+        raise Refused("requires_confirmation", why)
+
+
 def permit(
     operation: str, caller: Caller, gig: Gig, *, member: bool | None = None
 ) -> frozenset[str]:
     """Refuse, or answer the caller's roles in this gig; `member` where that is known."""
-    mode = ask(gig.distribution)
-    closed = mode.refuses(facts(gig)).get(operation)
-    if closed is not None:
-        raise Refused(gig.distribution, closed)
-    allowed = mode.authorities().get(operation, DEFAULT[operation])
+    require_served(operation, gig)
+    allowed = ask(gig.distribution).authorities().get(operation, DEFAULT[operation])
     has = roles(caller, gig, member=member)
     if not has & allowed:
         if ACTIVE in allowed and MEMBER in has:

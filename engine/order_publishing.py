@@ -10,10 +10,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine import clock, drafts, gigs, order_handing, parties
+from engine import (
+    clock,
+    drafts,
+    escrows,
+    gigs,
+    order_funding,
+    order_handing,
+    order_pace,
+    order_payments,
+    order_quotes,
+    order_terms,
+    order_wallets,
+    order_webhooks,
+    parties,
+)
 from engine.arrivals import Taken
 from engine.db import db
 from engine.errors import Refused
+from engine.models.escrow import Escrow
 from engine.models.gig import Gig
 from engine.models.purchase import Purchase
 from engine.models.task import Task
@@ -26,7 +41,8 @@ from engine.rules import money
 class Payment:
     """What the buyer says when he sends an order; amounts in 10⁻⁶ USDC.
 
-    `wallet_id` is a hot wallet of his; with `authorization` an outside wallet has signed instead.
+    `wallet_id` is a hot wallet of his; with `authorization`, `{signature}`, an outside wallet has
+    signed a quote instead.
     """
 
     amount_units: int | None = None
@@ -34,6 +50,10 @@ class Payment:
     order_webhook_url: str | None = None
     order_webhook_secret: str | None = None
     authorization: dict[str, Any] | None = None
+
+
+# What a buyer calls the members of `Payment`, where that is not their name.
+_SAID = {"amount_units": "amount", "wallet_id": "wallet_alias_id"}
 
 
 def publish_any(caller: Caller, gig_id: str, task_id: str, given: Mapping[str, Any]) -> Taken:
@@ -44,25 +64,58 @@ def publish_any(caller: Caller, gig_id: str, task_id: str, given: Mapping[str, A
         raise Refused(
             "invalid",
             "This is no order, so nobody pays for it as it is published: send no body.",
-            errors=dict.fromkeys(sorted(given), "only for an order"),
+            errors={_SAID.get(name, name): "only for an order" for name in sorted(given)},
         )
     return drafts.publish(caller, gig_id, task_id)
 
 
 def publish(caller: Caller, gig_id: str, task_id: str, payment: Payment) -> Taken:
-    """Send a draft order, under the id that it has."""
+    """Send a draft order, under the id that it has; its deposit comes first where one is due.
+
+    Answers what is told at once in a shop that takes no money, and else the command.
+    """
+    order_pace.require(caller, gig_id, task_id)
+    signed = None
+    if payment.authorization is not None:
+        signed = order_quotes.read(task_id, payment.authorization["signature"])
 
     def write() -> Taken:
-        gig = gigs.get(gig_id)
-        permit("draft.publish", caller, gig)
-        gigs.share(gig.id)
-        require_open(gigs.get(gig_id))
-        active = order_handing.hold_vendor(gig)
-        task = locked(caller, gig, task_id)
-        _require_vendor(task, active)
-        return _send_free(caller, gig, task, payment)
+        gig, task = hold_unsent(caller, gig_id, task_id)
+        hook = (payment.order_webhook_url, payment.order_webhook_secret)
+        order_webhooks.register(gig, task, caller.account_id, *hook)
+        if gig.list_price_units == 0:
+            return _send_free(caller, gig, task, payment)
+        last = escrows.newest(task.id)
+        if last is not None and last.status == "open":
+            return _finish(task, last, payment)
+        if signed is not None:
+            escrow = signed.require(last, payment.amount_units)
+            return Taken(command=order_payments.begin_signed(task, escrow, signed.signature))
+        amount_units = order_terms.require_amount(gig, payment.amount_units)
+        wallet = order_wallets.hold(caller, gig, payment.wallet_id)
+        return Taken(command=order_payments.begin(gig, task, wallet, amount_units))
 
     return db.write(write)
+
+
+def hold_unsent(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task]:
+    """A shop, and an order in it that the caller may send now; each held, in order.
+
+    Only inside `db.write`. What stands in the way is refused before anything is written.
+    """
+    gig = gigs.get(gig_id)
+    permit("draft.publish", caller, gig)
+    gigs.share(gig.id)
+    gig = gigs.get(gig_id)
+    require_open(gig)
+    active = order_handing.hold_vendor(gig)
+    task = locked(caller, gig, task_id)
+    _require_known(task)
+    if not active:
+        raise _away(task)
+    if gig.list_price_units != 0:
+        order_terms.require_treasury(gig)
+    return gig, task
 
 
 def require_open(gig: Gig) -> None:
@@ -95,26 +148,59 @@ def locked(caller: Caller, gig: Gig, task_id: str) -> Task:
     return task
 
 
-def _require_vendor(task: Task, active: bool) -> None:
-    if not active:
+def _require_known(task: Task) -> None:
+    if task.deposit_id is None or Escrow.get_or_none(Escrow.id == task.deposit_id) is not None:
+        return
+    raise Refused(
+        "ledger_missing",
+        "This order names a deposit that our books know nothing of. Nothing was sent; its operator "
+        "has to look at it.",
+        draft_kept=True,
+        message_id=task.id,
+        deposit_id=task.deposit_id,
+    )
+
+
+def _away(task: Task) -> Refused:
+    if task.escrowed_at is not None:
+        return order_funding.undelivered(task)
+    return Refused(
+        "vendor_away",
+        "The vendor's own mailbox in this shop is not active, so nobody could deliver. Your draft "
+        "is kept, and nothing was charged.",
+        draft_kept=True,
+        message_id=task.id,
+    )
+
+
+def _finish(task: Task, escrow: Escrow, payment: Payment) -> Taken:
+    """It was paid for, and could not be handed over. That is done now, and nothing charged."""
+    if payment.amount_units not in (None, escrow.amount_units):
+        paid = money.to_dollars(escrow.amount_units)
         raise Refused(
-            "vendor_away",
-            "The vendor's own mailbox in this shop is not active, so nobody could deliver. Your "
-            "draft is kept, and nothing was charged.",
+            "deposit_unreconciled",
+            f"This order is funded with {paid} already. Publish it without an amount to finish, or "
+            "withdraw it to have that back. Nothing more was charged.",
+            funded=True,
             draft_kept=True,
             message_id=task.id,
         )
+    return Taken(command=order_payments.finish(task, escrow))
+
+
+def free_order(task: Task) -> Refused:
+    return Refused(
+        "free_order",
+        "This shop takes no money: send the order without an amount, or with 0. Nothing was "
+        "charged, and the draft is kept.",
+        draft_kept=True,
+        message_id=task.id,
+    )
 
 
 def _send_free(caller: Caller, gig: Gig, task: Task, payment: Payment) -> Taken:
-    if payment.amount_units:
-        raise Refused(
-            "free_order",
-            "This shop takes no money: send the order without an amount, or with 0. Nothing was "
-            "charged, and the draft is kept.",
-            draft_kept=True,
-            message_id=task.id,
-        )
+    if payment.amount_units or payment.authorization is not None:
+        raise free_order(task)
     answer = order_handing.hand_over(
         gig,
         task,

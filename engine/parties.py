@@ -6,7 +6,11 @@ each order: its buyer pays for it, and the gig's owner does it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from engine.db import db
 from engine.errors import Refused, not_found
+from engine.models.account import Account
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
@@ -42,6 +46,16 @@ def side_of(gig: Gig, task: Task, account_id: str) -> str:
 def is_party(gig: Gig, task: Task, account_id: str) -> bool:
     """Is he the gig's owner, or the one whose order it is?"""
     return account_id in (gig.owner_id, task.client_id)
+
+
+def emails(tasks: Iterable[Task]) -> dict[str, str]:
+    """The addresses of whose orders are among these tasks, by account."""
+    ids = {task.client_id for task in tasks if task.client_id is not None}
+    if not ids:
+        return {}
+    with db.reading():
+        found = Account.select(Account.id, Account.email).where(Account.id.in_(sorted(ids)))
+        return {one.id: one.email for one in found}
 
 
 def require_client(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import peewee
 
-from engine import clock, events, install, ledger, task_escrow, wallets
+from engine import clock, events, install, ledger, own_orders, task_escrow, wallets
+from engine.chain.deposit_terms import NOBODY
 from engine.db import db
 from engine.ids import new_id
 from engine.models.command import Command
@@ -16,18 +17,23 @@ from engine.models.mailbox import Mailbox
 from engine.models.proof import UNCARRIED, UNCLOSED, Proof
 from engine.models.rollup import Rollup
 from engine.models.task import Task
+from engine.modes import takes_orders
 from engine.moves import move
 from engine.rules import money
 
 
 @dataclass(frozen=True)
 class Group:
-    """Proofs of one mailbox that one payout carries; of one task where its own deposit pays."""
+    """Proofs of one mailbox that one payout carries; of one task where its own deposit pays.
+
+    `client_id` is whose order that task is.
+    """
 
     mailbox: Mailbox
     proofs: tuple[Proof, ...]
     fee_bps: int
-    deposit_id: str | None = None
+    deposit: Escrow | None = None
+    client_id: str | None = None
 
     @property
     def units(self) -> int:
@@ -41,19 +47,30 @@ class Group:
     @property
     def pot_units(self) -> int:
         """What it takes from the gig's pot."""
-        return 0 if self.deposit_id is not None else self.units + self.fee_units
+        return 0 if self.deposit is not None else self.units + self.fee_units
+
+    @property
+    def payee(self) -> str:
+        """The address that gets it: where a deposit's terms name one, no other can (O-11)."""
+        if self.deposit is not None and self.deposit.payee != NOBODY:
+            return str(self.deposit.payee)
+        return str(self.mailbox.wallet_address)
 
 
-def owed(gig: Gig, fee_bps: int) -> tuple[list[Group], list[tuple[str, int]]]:
+def owed(
+    gig: Gig, fee_bps: int, client_id: str | None = None
+) -> tuple[list[Group], list[tuple[str, int]]]:
     """Approved work that no rollup carries: what to pay, and (mailbox id, units) below the minimum.
 
-    `fee_bps` is the contract's rate now; a deposit keeps the rate that it was made with.
+    `fee_bps` is the contract's rate now; a deposit keeps the rate that it was made with. With
+    `client_id` only of his own orders. An order is paid from its own deposit or not at all.
     """
-    found = db.lock(
-        Proof.select()
-        .where(Proof.gig_id == gig.id, UNCARRIED, Proof.locked_price_units > 0)
-        .order_by(Proof.submitted_at, Proof.id)
-    )
+    query = Proof.select().where(Proof.gig_id == gig.id, UNCARRIED, Proof.locked_price_units > 0)
+    if client_id is not None:
+        query = query.where(Proof.task_id.in_(own_orders.tasks(gig.id, client_id)))
+    found = db.lock(query.order_by(Proof.submitted_at, Proof.id))
+    ordered = takes_orders(gig)
+    clients = _clients(found) if ordered else {}
     deposits = _open_deposits(found)
     by_mailbox: dict[str, list[Proof]] = {}
     for proof in found:
@@ -68,13 +85,23 @@ def owed(gig: Gig, fee_bps: int) -> tuple[list[Group], list[tuple[str, int]]]:
             continue
         mailbox = mailboxes[mailbox_id]
         from_pot = tuple(proof for proof in proofs if proof.task_id not in deposits)
-        if from_pot:
+        if from_pot and not ordered:
             groups.append(Group(mailbox, from_pot, fee_bps))
         for proof in proofs:
             deposit = deposits.get(proof.task_id)
             if deposit is not None and deposit.status == "open":
-                groups.append(Group(mailbox, (proof,), deposit.fee_bps, deposit.id))
+                client = clients.get(proof.task_id)
+                groups.append(Group(mailbox, (proof,), deposit.fee_bps, deposit, client))
     return groups, below
+
+
+def _clients(proofs: list[Proof]) -> dict[str, str]:
+    """Whose order each task is."""
+    return {
+        task.id: str(task.client_id)
+        for some in peewee.chunked([proof.task_id for proof in proofs], 500)
+        for task in Task.select(Task.id, Task.client_id).where(Task.id.in_(some))
+    }
 
 
 def _open_deposits(proofs: list[Proof]) -> dict[str, Escrow]:
@@ -114,12 +141,17 @@ def _mailboxes(ids: list[str]) -> dict[str, Mailbox]:
 def carry(gig: Gig, command: Command, group: Group) -> None:
     """Make the rollup that pays a group, and set the money aside for it."""
     rollup = _make(gig, command, group)
-    if group.deposit_id is None:
+    if group.deposit is None:
         ledger.reserve(rollup.id, gig.id, group.pot_units)
 
 
 def close_rejected(gig: Gig, command: Command) -> None:
-    """Rejected work that no rollup carries gets one that pays nothing, which closes it (R-04)."""
+    """Rejected work that no rollup carries gets one that pays nothing, which closes it (R-04).
+
+    Not of orders: there a rejection may be revised until the vendor delivers again (O-07).
+    """
+    if takes_orders(gig):
+        return
     found = db.lock(
         Proof.select().where(Proof.gig_id == gig.id, UNCLOSED).order_by(Proof.mailbox_id, Proof.id)
     )
@@ -145,11 +177,12 @@ def _make(gig: Gig, command: Command, group: Group, *, pays: bool = True) -> Rol
         mailbox_id=group.mailbox.id,
         command_id=command.id,
         status="pending",
-        wallet_address=group.mailbox.wallet_address,
+        wallet_address=group.payee,
         gross_units=group.units if pays else 0,
         fee_units=group.fee_units if pays else 0,
         fee_bps=group.fee_bps,
-        deposit_id=group.deposit_id,
+        deposit_id=None if group.deposit is None else group.deposit.id,
+        client_id=group.client_id,
         payout_key="0x" + install.treasury().payout_key(rollup_id).hex(),
         created_at=clock.now(),
     )

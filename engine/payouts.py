@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import clock, events, gigs, pages
+from engine import clock, events, gigs, order_news, pages
 from engine.chain.treasury_events import DepositSettled, PaidOut
 from engine.db import db
 from engine.models.chain import ChainTransaction
@@ -102,8 +102,9 @@ def _paid(rollup: Rollup, event: PaidOut | DepositSettled) -> None:
     if not take(Rollup, rollup.id, "pay", **told):
         return
     Proof.update(paid_out_at=now).where(Proof.rollup_id == rollup.id).execute()
-    net = money.to_dollars(rollup.gross_units)
-    _tell(rollup, "payout.paid", gross_amount=net, net_amount=net, tx_hash=event.tx_hash)
+    paid = Rollup.get(Rollup.id == rollup.id)
+    _tell(paid, "payout.paid", tx_hash=event.tx_hash)
+    order_news.paid_out(paid)
 
 
 def _unpaid(rollup: Rollup) -> None:
@@ -112,8 +113,7 @@ def _unpaid(rollup: Rollup) -> None:
     if not take(Rollup, rollup.id, "unpay", paid_at=None, tx_hash=None, fee_units=reserved):
         return
     Proof.update(paid_out_at=None).where(Proof.rollup_id == rollup.id).execute()
-    net = money.to_dollars(rollup.gross_units)
-    _tell(rollup, "payout.taken_back", gross_amount=net, net_amount=net, tx_hash=rollup.tx_hash)
+    _tell(rollup, "payout.taken_back", tx_hash=rollup.tx_hash)
 
 
 def _tell(rollup: Rollup, kind: str, **fields: Any) -> None:
@@ -129,20 +129,30 @@ def _tell(rollup: Rollup, kind: str, **fields: Any) -> None:
             "rollup_id": rollup.id,
             "wallet_address": rollup.wallet_address,
             "proof_ids": [proof.id for proof in carried],
+            "gross_amount": money.to_dollars(shown_gross_units(rollup)),
+            "net_amount": money.to_dollars(rollup.gross_units),
             **fields,
         },
     )
 
 
+def shown_gross_units(rollup: Rollup) -> int:
+    """What an answer calls the gross: of an order the fee is in it, else it comes on top (Y-02)."""
+    units: int = rollup.gross_units
+    return units if rollup.client_id is None else units + int(rollup.fee_units)
+
+
 def listed(caller: Caller, gig_id: str, limit: int, after: pages.Position) -> list[Rollup]:
-    """The gig's rollups for its owner, a worker's own for a worker; by (created_at, id)."""
+    """The gig's rollups for its owner, a worker's own for a worker, those of his orders for a
+    buyer; by (created_at, id)."""
     with db.reading():
         gig = gigs.get(gig_id)
         has = permit("rollup.read", caller, gig)
         query = Rollup.select().where(Rollup.gig_id == gig.id)
         if OWNER not in has:
             own = Mailbox.select(Mailbox.id).where(Mailbox.account_id == caller.account_id)
-            query = query.where(Rollup.mailbox_id.in_(own))
+            ordered = Rollup.client_id == caller.account_id
+            query = query.where(Rollup.mailbox_id.in_(own) | ordered)
         return pages.page(query, (Rollup.created_at, Rollup.id), limit, after)
 
 

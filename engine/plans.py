@@ -119,7 +119,8 @@ class ModeInfo:
     """What `GET /modes` shows of a mode (G-03).
 
     `names` are the values of a gig's `distribution` that the mode serves; `settings` maps the
-    gig's fields that it understands to a JSON schema of each; `query` are the names that the
+    gig's columns that it understands, bounds or pins to a JSON schema of each (amounts in 10⁻⁶
+    USDC; see `engine/gig_settings.py`); `query` are the names that the
     gig's webhook takes beside those every mode takes.
 
     With `orders` a task is an order: a member sends it as a draft, funds it and approves the work,

@@ -9,7 +9,7 @@ from engine.db import db
 from engine.errors import Refused, not_found
 from engine.models.gig import Gig
 from engine.models.proof import Proof, ProofAlias
-from engine.operations import OWNER, Caller, permit
+from engine.operations import Caller, permit
 
 # As long as its submitter may still change what he said.
 _OPEN = ("draft", "pending")
@@ -23,9 +23,9 @@ def tag(caller: Caller, gig_id: str, proof_id: str, tags: list[str]) -> Proof:
 
     def write() -> Proof:
         gig = gigs.get(gig_id)
-        has = permit("proof.tags", caller, gig)
-        proof = _held(caller, gig, has, proof_id)
-        if OWNER not in has and proof.status not in _OPEN:
+        permit("proof.tags", caller, gig)
+        proof, seen_as = _held(caller, gig, proof_id)
+        if evidence.REVIEWER not in seen_as and proof.status not in _OPEN:
             raise Refused(
                 "already_reviewed",
                 "This proof is decided, so only its reviewer changes its tags now.",
@@ -49,7 +49,8 @@ def name(caller: Caller, gig_id: str, proof_id: str, alias: str | None) -> Proof
 
     def write() -> Proof:
         gig = gigs.get(gig_id)
-        proof = _held(caller, gig, permit("proof.alias", caller, gig), proof_id)
+        permit("proof.alias", caller, gig)
+        proof, _ = _held(caller, gig, proof_id)
         ProofAlias.delete().where(
             ProofAlias.account_id == caller.account_id, ProofAlias.proof_id == proof.id
         ).execute()
@@ -72,11 +73,11 @@ def names_of(caller: Caller, proofs: Iterable[Proof]) -> dict[str, str]:
         return {row.proof_id: row.name for row in found}
 
 
-def _held(caller: Caller, gig: Gig, has: frozenset[str], proof_id: str) -> Proof:
+def _held(caller: Caller, gig: Gig, proof_id: str) -> evidence.Seen:
     """A proof that the caller may read, locked: whoever deletes a draft waits, or came first."""
     if not db.lock(Proof.select(Proof.id).where(Proof.id == proof_id, Proof.gig_id == gig.id)):
         raise not_found("proof")
-    return evidence.find(caller, gig, has, proof_id)[0]
+    return evidence.find(caller, gig, proof_id)
 
 
 def _tell(caller: Caller, proof: Proof, before: list[str]) -> None:

@@ -1,36 +1,40 @@
 """Disputing what the clock has approved (R-05).
 
 A reported proof is paid by no settlement. Its gig, cancelled or not, keeps its price aside, and a
-deposit of its own stays open, until its reviewer approves it after all (`proofs.review`).
+deposit of its own stays open, until its reviewer approves it after all (`proofs.review`). What else
+may become of one of an order: `order_disputes.py`.
 """
 
 from __future__ import annotations
 
-from engine import clock, events, gigs
+from engine import clock, events, gigs, order_standing, parties
 from engine.db import db
 from engine.deliveries import money_field
-from engine.errors import Refused
+from engine.errors import Refused, not_found
 from engine.models.gig import Gig
 from engine.models.proof import Proof
 from engine.moves import move
-from engine.operations import OWNER, Caller, permit
+from engine.operations import Caller, permit
 from engine.proofs import locked
 
 MAX_CHARACTERS = 2000
-CLIENT, GIGWORKER = "client", "gigworker"
 
 
 def report(caller: Caller, gig_id: str, proof_id: str, reason: str | None) -> Proof:
     """Take a proof that the clock approved out of what is paid. Again changes nothing.
 
-    409 `not_reportable` for any other, and for one that a payout carries: whoever settles the gig
-    holds its row, so of the two exactly one comes first.
+    Either side of an order may; of other work, who pays for it. 409 `not_reportable` for any other
+    proof, and for one that a payout carries: whoever settles the gig holds its row, so of the two
+    exactly one comes first.
     """
 
     def write() -> Proof:
         gig = gigs.held(gig_id)
-        has = permit("proof.report", caller, gig)
-        _, proof = locked(gig, proof_id)
+        permit("proof.report", caller, gig)
+        task, proof = locked(gig, proof_id)
+        if not parties.is_party(gig, task, caller.account_id):
+            raise not_found("proof")
+        order_standing.require_standing(task)
         if proof.status == "reported":
             return proof
         _require_reportable(proof)
@@ -39,7 +43,7 @@ def report(caller: Caller, gig_id: str, proof_id: str, reason: str | None) -> Pr
             "report",
             Proof.rollup_id.is_null(),
             reported_at=clock.now(),
-            reported_by=CLIENT if OWNER in has else GIGWORKER,
+            reported_by=parties.side_of(gig, task, caller.account_id),
             report_reason=reason,
         )
         _tell(caller, gig, proof)

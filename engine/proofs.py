@@ -10,9 +10,19 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
-from engine import cancellation, clock, gigs, log_order, tasks, verdict_prices
+from engine import (
+    cancellation,
+    clock,
+    gigs,
+    log_order,
+    order_news,
+    order_standing,
+    parties,
+    tasks,
+    verdict_prices,
+)
 from engine.db import db
-from engine.errors import Refused, not_found
+from engine.errors import Refused, invalid, not_found
 from engine.models.gig import Gig
 from engine.models.proof import DRAFT, UNDECIDED, Proof
 from engine.models.task import Task
@@ -73,8 +83,8 @@ def review(
 ) -> Reviewed:
     """Approve or reject. Saying the same again changes nothing (F16); see `_refuse_revision`.
 
-    With `read` only if the proof was handed in so many times: a worker may withdraw what was read
-    and hand in something else (H-05).
+    Of an order only its buyer decides. With `read` only if the proof was handed in so many times: a
+    worker may withdraw what was read and hand in something else (H-05).
     """
     fee_bps = verdict_prices.rate(caller, gig_id, verdict.amount_units is not None)
 
@@ -82,7 +92,7 @@ def review(
         gig = cancellation.hold(gig_id)
         permit("proof.review", caller, gig)
         if read is not None:
-            _require_read(gig, proof_id, read)
+            _require_read(caller, gig, proof_id, read)
         return decide(caller, gig, proof_id, verdict, fee_bps)
 
     return db.write(act)
@@ -92,10 +102,13 @@ def decide(
     caller: Caller, gig: Gig, proof_id: str, verdict: Verdict, fee_bps: int | None
 ) -> Reviewed:
     """The same in a gig that is held, by whoever may; `fee_bps` as `verdict_prices.rate` says."""
-    task, proof = locked(gig, proof_id)
+    task, proof = _to_decide(caller, gig, proof_id)
+    order_standing.require_standing(task)
+    if task.client_id is not None and verdict.amount_units is not None:
+        raise invalid("amount", "what an order pays was fixed by its deposit; leave it out")
     if proof.status == ("approved" if verdict.approve else "rejected"):
         return _repeat(caller, gig, task, proof, verdict, fee_bps)
-    _refuse_revision(proof)
+    _refuse_revision(task, proof)
     if verdict.approve:
         return _approve(caller, gig, task, proof, verdict, fee_bps)
     if proof.status == "reported":
@@ -107,8 +120,15 @@ def decide(
     return _reject(caller, gig, task, proof, verdict)
 
 
-def _require_read(gig: Gig, proof_id: str, read: Container[int]) -> None:
-    _, proof = locked(gig, proof_id)
+def _to_decide(caller: Caller, gig: Gig, proof_id: str) -> tuple[Task, Proof]:
+    """What `locked` finds, for whoever pays for it: 403 for an order's vendor, 404 for others."""
+    task, proof = locked(gig, proof_id)
+    parties.require_client(caller, gig, task, "proof")
+    return task, proof
+
+
+def _require_read(caller: Caller, gig: Gig, proof_id: str, read: Container[int]) -> None:
+    _, proof = _to_decide(caller, gig, proof_id)
     if proof.times_submitted not in read:
         raise Refused(
             "precondition_failed",
@@ -130,8 +150,11 @@ def locked(gig: Gig, proof_id: str) -> tuple[Task, Proof]:
     return task, proofs[0]
 
 
-def _refuse_revision(proof: Proof) -> None:
-    """A verdict may change until a rollup carries it, the task went back, or the clock ruled."""
+def _refuse_revision(task: Task, proof: Proof) -> None:
+    """A verdict may change until a rollup carries it, the task went back, or the clock ruled.
+
+    Where an order was free, its approval is the last word: it has opened what was kept back.
+    """
     if proof.rollup_id is not None:
         raise Refused(
             "in_rollup",
@@ -139,9 +162,18 @@ def _refuse_revision(proof: Proof) -> None:
             rollup_id=proof.rollup_id,
         )
     if proof.returned:
-        raise Refused("returned", "The task went back to the workers, so its rejection is final.")
+        closed = "The task went back to the workers, so its rejection is final."
+        if task.client_id is not None:
+            closed = "The vendor has taken the order up again, so this rejection is final."
+        raise Refused("returned", closed)
     if proof.status == "timeout_approved":
         raise Refused("timeout_approved", "The review time ran out, so the approval is final.")
+    if proof.status == "approved" and task.order_free:
+        raise Refused(
+            "free_order_approved",
+            "This order was free, so its approval has opened the vendor's note to you and is "
+            "final.",
+        )
 
 
 def _approve(
@@ -198,7 +230,7 @@ def _repeat(
     moves_task = not verdict.approve and verdict.requeue not in (None, proof.returned)
     if not new and not moves_task:
         return Reviewed(proof, proof.status)
-    _refuse_revision(proof)
+    _refuse_revision(task, proof)
     raised = price is not None and verdict_prices.is_raised(gig, proof, price.units)
     if new:
         write(proof, reviewed_at=clock.now(), **new)
@@ -239,4 +271,5 @@ def _time_out(proof_id: str) -> bool:
     write(proof, locked_price_units=price.units, price_source=price.source)
     move(task, "approve")
     tell("scheduler", gig, proof, revised=False, auto=True)
+    order_news.auto_approved(gig, task, proof)
     return True

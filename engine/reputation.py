@@ -20,17 +20,32 @@ from engine.models.rollup import Rollup
 
 VERDICTS = frozenset({"proof.approved", "proof.rejected", "proof.reported"})
 PAYOUTS = frozenset({"payout.paid", "payout.taken_back"})
-TYPES = VERDICTS | PAYOUTS
+ORDERS = frozenset({"order.withdrawn"})
+TYPES = VERDICTS | PAYOUTS | ORDERS
+# What stays of an order that was undone.
+ORDER_WITHDRAWN = "order_withdrawn"
+SHOWN = VERDICTS | PAYOUTS | {ORDER_WITHDRAWN}
 
-# The side that a mailbox's wallet is on.
-GIGWORKER = "gigworker"
+# The side that a mailbox's wallet is on, and that of a wallet that paid for an order.
+GIGWORKER, CLIENT = "gigworker", "client"
 
 _WALLET = "SELECT wallet_address FROM mailbox WHERE id = ?"
 
 
+# Only what was held in escrow can have come back.
+_DEPOSITORS = """
+SELECT escrow.depositor FROM purchase JOIN escrow ON escrow.id = purchase.deposit_id
+WHERE purchase.task_id = ? AND escrow.opened_at IS NOT NULL ORDER BY purchase.number DESC LIMIT 1
+"""
+
+
 def follow_from(events: Sequence[Event]) -> None:
-    """Add what events of one `append` say of the wallet of their mailbox, as it is paid now."""
+    """Add what events of one `append` say of the wallet of their mailbox, as it is paid now; of an
+    order that was undone, of the wallet that had paid for it."""
     if not events or events[0].type not in TYPES:
+        return
+    if events[0].type in ORDERS:
+        _add_withdrawn(events)
         return
     of = _of_verdict if events[0].type in VERDICTS else _of_payout
     rows.insert(ReputationEvent, *(_common(event) | of(event) for event in events))
@@ -66,6 +81,21 @@ def _of_payout(event: Event) -> dict[str, Any]:
         # A rollup that was taken back has none any more.
         "tx_hash": event.data["tx_hash"],
     }
+
+
+def _add_withdrawn(events: Sequence[Event]) -> None:
+    """Whoever undid it, so that a wallet that often orders and then has it undone is seen to. An
+    order that was free has no depositor, and leaves nothing."""
+    for event in events:
+        for (depositor,) in db.rows(_DEPOSITORS, (event.subject_id,)):
+            told = {
+                "type": ORDER_WITHDRAWN,
+                "role": CLIENT,
+                "wallet": depositor,
+                "revised": False,
+                "withdrawn_by": event.data["withdrawn_by"],
+            }
+            rows.insert(ReputationEvent, _common(event) | told)
 
 
 def listed(wallet: str, limit: int, before: pages.Position) -> list[ReputationEvent]:

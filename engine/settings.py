@@ -136,6 +136,17 @@ class Settings:
         "A warning is logged while the settler or the refunder has less ether than this.",
         validate.Range(0, 10**27),
     )
+    ORDERS_PER_MINUTE: int = setting(
+        120, "How often one account may publish or withdraw orders.", validate.Range(1, 1_000_000)
+    )
+    SPONSOR_GAS: bool = setting(
+        False, "May the operator pay the gas of a deposit that a buyer's hot wallet makes?"
+    )
+    SPONSOR_GAS_DAILY: int = setting(
+        20,
+        "How many deposits a day of one account the operator sends, and pays the gas of.",
+        validate.Range(0, 1_000_000),
+    )
     WORKER_THREADS: int = setting(
         8, "Threads that run commands, for each worker process.", validate.Range(1, 64)
     )
@@ -221,7 +232,9 @@ def _schema() -> Schema:
     for item in fields(Settings):
         check = item.metadata["check"]
         checks = [] if check is None else [check]
-        if isinstance(item.default, int):
+        if isinstance(item.default, bool):
+            members[item.name] = shapes.Boolean(validate=checks)
+        elif isinstance(item.default, int):
             members[item.name] = shapes.Integer(strict=False, validate=checks)
         else:
             members[item.name] = shapes.String(validate=checks)

@@ -10,7 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import clock, commands, events, gigs, install, ledger, payable, payout_batches, payouts
+from engine import (
+    clock,
+    commands,
+    events,
+    gigs,
+    install,
+    ledger,
+    own_orders,
+    payable,
+    payout_batches,
+    payouts,
+)
 from engine.chain.errors import ChainUnavailable
 from engine.db import db
 from engine.errors import Refused
@@ -19,8 +30,9 @@ from engine.models.command import Command
 from engine.models.gig import Gig
 from engine.models.proof import UNCARRIED, UNCLOSED, Proof
 from engine.models.rollup import FAILED, UNPAID, Rollup
+from engine.models.task import Task
 from engine.moves import move
-from engine.operations import Caller, permit
+from engine.operations import OWNER, Caller, permit
 from engine.rules import money
 
 KIND = "gig.settle"
@@ -32,20 +44,57 @@ UNDER_WAY = "under_way"
 
 
 def request(caller: Caller, gig_id: str) -> Command:
-    """Record the settlement of a gig; it runs once this is committed."""
+    """Record the settlement of a gig; it runs once this is committed.
+
+    Whoever does not own it settles his own orders and nothing else. 409 `free_order` where orders
+    cost nothing, `in_progress` for a buyer while all that he could settle is being undone (O-09).
+    """
 
     def write() -> Command:
         gig = gigs.get(gig_id)
-        permit("gig.settle", caller, gig)
+        has = permit("gig.settle", caller, gig)
+        if gig.list_price_units == 0:
+            raise Refused(
+                "free_order",
+                "This shop takes no money, so there is nothing to settle: an approval is the end "
+                "of an order here.",
+            )
+        client_id = None if OWNER in has else caller.account_id
+        if client_id is not None:
+            _refuse_undoing(gig, client_id)
         install.treasury()
-        return record(gig.id, caller.account_id)
+        return record(gig.id, caller.account_id, client_id=client_id)
 
     return db.write(write)
 
 
-def record(gig_id: str, account_id: str | None = None, *, only_stuck: bool = False) -> Command:
-    """Record a settlement; only inside `db.write`. `only_stuck` makes no new rollups."""
-    return commands.record(KIND, {"only_stuck": only_stuck}, account_id=account_id, gig_id=gig_id)
+def _refuse_undoing(gig: Gig, client_id: str) -> None:
+    """Being undone is what a buyer's order is doing, and there is nothing else of his to pay."""
+    own = own_orders.tasks(gig.id, client_id)
+    payable_now = Proof.select().where(UNCARRIED, Proof.task_id.in_(own))
+    unpaid = Rollup.select().where(UNPAID, Rollup.gig_id == gig.id, Rollup.client_id == client_id)
+    undoing = own.where(Task.status == "undoing")
+    if undoing.exists() and not payable_now.exists() and not unpaid.exists():
+        raise Refused(
+            "in_progress",
+            "This order is being undone just now. Read it again in a moment.",
+            retry_after=1,
+        )
+
+
+def record(
+    gig_id: str,
+    account_id: str | None = None,
+    *,
+    only_stuck: bool = False,
+    client_id: str | None = None,
+) -> Command:
+    """Record a settlement; only inside `db.write`. `only_stuck` makes no new rollups, `client_id`
+    leaves alone what is not for an order of his."""
+    arguments: dict[str, Any] = {"only_stuck": only_stuck}
+    if client_id is not None:
+        arguments["client_id"] = client_id
+    return commands.record(KIND, arguments, account_id=account_id, gig_id=gig_id)
 
 
 def request_all() -> int:
@@ -54,7 +103,9 @@ def request_all() -> int:
         return 0
     with db.reading():
         owing = Proof.select(Proof.gig_id).where(UNCARRIED, Proof.locked_price_units > 0)
-        closing = Proof.select(Proof.gig_id).where(UNCLOSED)
+        # What is rejected in a shop stays open.
+        shops = Gig.select(Gig.id).where(Gig.list_price_units.is_null(False))
+        closing = Proof.select(Proof.gig_id).where(UNCLOSED, Proof.gig_id.not_in(shops))
         stuck = Rollup.select(Rollup.gig_id).where(FAILED)
         gig_ids = {row.gig_id for query in (owing, closing, stuck) for row in query.distinct()}
     for gig_id in sorted(gig_ids):
@@ -161,12 +212,14 @@ def _decide(command: Command, fee_bps: int) -> dict[str, Any]:
     if now.result is not None:
         result: dict[str, Any] = now.result
         return result
+    client_id = command.arguments.get("client_id")
+    mine = () if client_id is None else (Rollup.client_id == client_id,)
     decided: dict[str, Any] = {
-        "retried_stuck": _adopt_stuck(gig, command),
+        "retried_stuck": _adopt_stuck(gig, command, *mine),
         "skipped_below_minimum": [],
     }
     if not command.arguments.get("only_stuck"):
-        groups, below = payable.owed(gig, fee_bps)
+        groups, below = payable.owed(gig, fee_bps, client_id)
         _require_cover(gig, sum(group.pot_units for group in groups))
         for group in groups:
             payable.carry(gig, command, group)
@@ -181,6 +234,7 @@ def _decide(command: Command, fee_bps: int) -> dict[str, Any]:
             Rollup.gig_id == gig.id,
             Rollup.status.in_(GOING_ON),
             Rollup.command_id != command.id,
+            *mine,
         )
         decided[UNDER_WAY] = [rollup.id for rollup in others.order_by(Rollup.id)]
     Command.update(result=decided).where(Command.id == command.id).execute()
@@ -199,10 +253,10 @@ def _require_cover(gig: Gig, units: int) -> None:
         )
 
 
-def _adopt_stuck(gig: Gig, command: Command) -> int:
+def _adopt_stuck(gig: Gig, command: Command, *mine: Any) -> int:
     """Take over what failed before, and what a command that gave up has left behind."""
     query = Rollup.select().where(
-        Rollup.gig_id == gig.id, UNPAID, (Rollup.status == "failed") | _left_behind()
+        Rollup.gig_id == gig.id, UNPAID, (Rollup.status == "failed") | _left_behind(), *mine
     )
     count = 0
     for rollup in db.lock(query):

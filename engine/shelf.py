@@ -10,7 +10,7 @@ from engine.db import db
 from engine.errors import not_found
 from engine.models.gig import Gig
 from engine.models.task import Task
-from engine.operations import OWNER, Caller, permit
+from engine.operations import ACTIVE, OWNER, Caller, permit
 
 # The states in which a task is in its mailbox's hands.
 IN_HANDS = ("claimed", "submitted")
@@ -46,8 +46,15 @@ def find(caller: Caller, gig: Gig, has: frozenset[str], task_id: str) -> Seen:
     task = Task.get_or_none(Task.id == task_id, Task.gig_id == gig.id)
     if task is None:
         raise not_found("task")
-    party = task.client_id is not None and parties.is_party(gig, task, caller.account_id)
-    if not (owner or party) and not is_shown(task, own):
+    ordered = task.client_id is not None
+    party = ordered and parties.is_party(gig, task, caller.account_id)
+    if ordered:
+        # His own order lets a buyer in whose place in the gig is closed, but to no other order; and
+        # a draft that its buyer deleted is gone for both sides.
+        seen = task.status != "cancelled" and (party or (ACTIVE in has and is_shown(task, own)))
+    else:
+        seen = owner or is_shown(task, own)
+    if not seen:
         raise not_found("task")
     briefs.fill([task])
     return Seen(gig, task, owner, own, party)

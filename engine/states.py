@@ -41,6 +41,10 @@ TASK: Moves = {
     ("draft", "publish_unfunded"): "unfunded",
     # It could not be funded, or costs more than may be spent: its owner decides again.
     ("unfunded", "unpublish"): "draft",
+    # An order that was undone before, and could not be funded again.
+    ("unfunded", "unsend"): "withdrawn",
+    # Its deposit is open although nobody publishes it: its depositor has sent it himself.
+    ("withdrawn", "redraft"): "draft",
     ("queued", "claim"): "claimed",
     ("claimed", "release"): "queued",
     # The owner gives it to a worker of his choice, from whom he may have taken it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from typing import Any
 
 from engine import (
@@ -33,13 +34,21 @@ from engine.spending import BY_OWNER, Counted
 _INSERT = "ON CONFLICT DO NOTHING RETURNING number"
 
 
+def _nobody() -> None:
+    return None
+
+
 def submit(
-    gig_id: str, token: str, sent: Form, draft_id: str | None = None, caller: Caller | None = None
+    gig_id: str,
+    token: str,
+    sent: Form,
+    draft_id: str | None = None,
+    who: Callable[[], Caller | None] = _nobody,
 ) -> Taken:
     """Take in a task through the gig's webhook; answers what its mode replies (T-02).
 
-    The token stands for the gig's owner. Where members order it only opens the door, and `caller`
-    says whose order it is.
+    The token stands for the gig's owner. Where members order it only opens the door, and `who`
+    says whose order it is: nowhere else is that asked.
 
     With `draft_id` that draft is replaced by this one (T-05). What the token may not spend is kept
     as a draft, and its owner told (G-04).
@@ -50,7 +59,7 @@ def submit(
         if not hmac.compare_digest(gig.token.encode(), token.encode()):
             raise Refused("wrong_token", "This is not the gig's token. Ask its owner.")
         if takes_orders(gig):
-            return order_drafts.take_in(caller, gig, sent, draft_id)
+            return order_drafts.take_in(who(), gig, sent, draft_id)
         permit("task.send", Caller(gig.owner_id), gig, member=False)
         return take_in(gig, sent, draft_id)
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from engine import allowances, claims, clock, gigs, holding, in_hand, polls, tasks
+from engine import (
+    allowances,
+    claims,
+    clock,
+    gigs,
+    holding,
+    in_hand,
+    order_standing,
+    polls,
+    tasks,
+)
 from engine.errors import Refused, not_found
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
@@ -18,6 +28,8 @@ def held(gig: Gig, mailbox: Mailbox, task_id: str) -> Task:
     The mailbox is held. 410 `claim_lost` for what was his and is no more.
     """
     task = tasks.locked(gig, task_id)
+    if task.client_id is not None:
+        _require_vendor(gig, mailbox, task)
     if in_hand.holds(mailbox, task):
         return task
     reason = in_hand.require_not_lost(mailbox, task)
@@ -36,6 +48,26 @@ def held(gig: Gig, mailbox: Mailbox, task_id: str) -> Task:
     raise Refused("taken", "Another worker took this task. Poll for the next one.")
 
 
+def _require_vendor(gig: Gig, mailbox: Mailbox, task: Task) -> None:
+    """An order is delivered from its vendor's own mailbox, once it was sent and while it stands.
+
+    404 for whoever may not even read it.
+    """
+    if mailbox.id != gig.owner_mailbox_id:
+        hidden = task.status in order_standing.PRIVATE and mailbox.account_id != task.client_id
+        if hidden or task.status == "cancelled":
+            raise not_found("task")
+        raise Refused("not_permitted", "Only the vendor of this shop delivers its orders.")
+    order_standing.require_standing(task)
+    if task.status == "draft":
+        raise Refused(
+            "not_sent",
+            "This order has not been sent yet, so there is nothing to deliver. Its buyer sends it.",
+            message_id=task.id,
+            status_now=task.status,
+        )
+
+
 def may_resume(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
     """Is it this worker's rejected work, and does the mode let him hand in another proof of it?"""
     rejected = task.status == "rejected" and task.mailbox_id == mailbox.id
@@ -46,11 +78,17 @@ def resume(gig: Gig, mailbox: Mailbox, task: Task) -> Task:
     """Take up rejected work again, which makes its rejection final; only inside `db.write`.
 
     It is a take like any other: within the limits, at the price of now. Gig and mailbox are held.
+    An order has been its vendor's all the time, on the terms on which it was sent (O-07).
     """
-    gigs.require_open(gig)
-    allowances.require(gig, mailbox)
+    is_order = task.client_id is not None
+    if not is_order:
+        gigs.require_open(gig)
+        allowances.require(gig, mailbox)
     rejected = (Proof.task_id == task.id, Proof.status == "rejected", ~Proof.returned)
     Proof.update(returned=True, returned_at=clock.now()).where(*rejected).execute()
+    if is_order:
+        move(task, "resume")
+        return task
     move(task, "resume", **holding.terms(gig, task))
     return taken(mailbox, task)
 

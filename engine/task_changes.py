@@ -17,7 +17,7 @@ from engine.errors import Refused, not_found
 from engine.models.gig import Gig
 from engine.models.proof import UNDECIDED, Proof
 from engine.models.task import Task
-from engine.operations import Caller, permit
+from engine.operations import Caller, permit, require_served
 from engine.shelf import IN_HANDS
 
 MAX_PRIVATE_DETAILS_CHARACTERS = 4000
@@ -45,10 +45,14 @@ class Changed:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of change: who may make it, and how it is made to one locked task."""
+    """A kind of change: who may make it, and how it is made to one locked task.
+
+    `permit_many` where many at once are another operation, whose refusal is each task's own.
+    """
 
     permit: Callable[[Caller, Gig], Any]
     make: Callable[[Caller, Gig, Task, Any], Changed]
+    permit_many: Callable[[Caller, Gig], Any] | None = None
 
 
 def one(kind: Kind, caller: Caller, gig_id: str, task_id: str, value: Any) -> Changed:
@@ -107,6 +111,7 @@ def _price(caller: Caller, gig: Gig, task: Task, value: Price) -> Changed:
     also once he has handed in, until the verdict.
     """
     _require_there(task)
+    require_served("task.price", gig)
     if gig.task_escrow:
         raise Refused(
             "price_fixed",
@@ -225,7 +230,11 @@ def _tell(caller: Caller, task: Task, field: str, *change: Any) -> None:
 
 
 PRIORITY = Kind(lambda caller, gig: permit("task.priority", caller, gig), _priority)
-PRICE = Kind(lambda caller, gig: permit("task.price", caller, gig), _price)
+PRICE = Kind(
+    lambda caller, gig: permit("task.price", caller, gig),
+    _price,
+    lambda caller, gig: permit("task.prices", caller, gig),
+)
 TAGS = Kind(lambda caller, gig: permit("task.tags", caller, gig), _tags)
 PRIVATE_DETAILS = Kind(
     lambda caller, gig: permit("task.private_details", caller, gig), _private_details

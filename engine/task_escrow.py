@@ -215,11 +215,13 @@ def _changed(escrow: Escrow, what: str) -> None:
     """What the chain says of a task's deposit, in the transaction that books it."""
     # The gig first, as whoever settles or cancels it does; then whom the task is to be given to.
     gig = gigs.locked(escrow.gig_id)
+    if not gig.task_escrow:
+        return
     arrivals.hold_assignee(escrow.task_id)
     numbers = db.rows("SELECT number FROM task WHERE id = ?", (escrow.task_id,))
     entries.hold(*(number for (number,) in numbers))
     found = db.lock(Task.select().where(Task.deposit_id == escrow.id, Task.id == escrow.task_id))
-    if not found or not gig.task_escrow:
+    if not found:
         return
     (task,) = found
     if what in ("open", "reopened"):

@@ -39,7 +39,7 @@ WHY = {
     "eth": "it holds more than 0.0001 ETH",
     "pot": "a pot that it filled may be given back to it",
     "claimable": "the Treasury keeps USDC for it",
-    "escrow": "a named deposit of its is open",
+    "escrow": "a named deposit of its is open, or is to be paid to it",
     "refund": "a refund to it is under way",
     "mailbox": "a mailbox of yours is paid to it (change its wallet_address, or leave its gig)",
     "owed": "work is to be paid to it, or may yet be",
@@ -105,7 +105,9 @@ def _kept_by_rows(wallet: Wallet) -> Iterator[str]:
     sent = ChainTransaction.select().where(UNDERWAY, ChainTransaction.signer == address)
     if any(one.arguments.get("wallet_id") == wallet.id for one in commands_of) or sent.exists():
         yield "under_way"
-    if Escrow.select().where(LIVE, Escrow.depositor == address).exists():
+    # An order's deposit pays the wallet that its terms name, whatever its mailbox names by now.
+    named = (Escrow.depositor == address) | (Escrow.payee == address)
+    if Escrow.select().where(LIVE, named).exists():
         yield "escrow"
     unpaid = PotRefund.status.in_(["pending", "sent", "failed"])
     if PotRefund.select().where(unpaid, PotRefund.funder == address).exists():

@@ -1,7 +1,7 @@
 """Webhook secrets: sealed at rest, and replaced with a time of grace (W-03).
 
 A gig and a mailbox have one each, for all of their URLs. What it replaced stays beside it, with the
-time until which it still signs.
+time until which it still signs. An order's is its buyer's own choice: any text, or none at all.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from typing import Any
 from engine import clock, install
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
+from engine.models.task import Task
 from engine.rules.signing import SECRET_PREFIX, new_secret
 
 Owner = Gig | Mailbox
+# How a secret of somebody's own choice is kept, which may look like anything.
+SEALED, PLAIN = "sealed:", "plain:"
 # Whoever rotates in quick succession still keeps his receivers; the headers stay short.
 MOST_OLD = 4
 
@@ -41,13 +44,36 @@ def renew(kept: str) -> str | None:
     return install.current().keyring.renew(kept)
 
 
+def seal_any(secret: str) -> str:
+    """A secret that somebody chose, as a column keeps it: encrypted where there is a master key."""
+    keyring = install.current().keyring
+    return SEALED + keyring.encrypt(secret) if keyring.has_key else PLAIN + secret
+
+
+def unseal_any(kept: str) -> str:
+    if kept.startswith(PLAIN):
+        return kept.removeprefix(PLAIN)
+    return install.current().keyring.decrypt(kept.removeprefix(SEALED))
+
+
+def renew_any(kept: str) -> str | None:
+    """The same under the first master key, also where it was plain; None when it is so already."""
+    if kept.startswith(PLAIN):
+        return seal_any(unseal_any(kept))
+    token = install.current().keyring.renew(kept.removeprefix(SEALED))
+    return None if token is None else SEALED + token
+
+
 def of(owner: Owner) -> str:
     """The present secret (`whsec_…`), for its owner's eyes."""
     return unseal(owner.webhook_secret)
 
 
-def signing(owner: Owner, now: int) -> tuple[str, ...]:
-    """Every secret that signs at `now`, the newest first."""
+def signing(owner: Owner | Task, now: int) -> tuple[str, ...] | None:
+    """Every secret that signs at `now`, the newest first; None of an order that has none."""
+    if isinstance(owner, Task):
+        kept = owner.order_webhook_secret
+        return None if kept is None else (unseal_any(kept),)
     old = [kept for kept, until in owner.old_webhook_secrets or [] if now < until]
     return tuple(unseal(kept) for kept in (owner.webhook_secret, *old))
 

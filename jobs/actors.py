@@ -20,6 +20,8 @@ from engine import (
     holds,
     idempotency,
     notification_list,
+    order_repair,
+    order_returns,
     passwords,
     proofs,
     reconcile,
@@ -43,6 +45,8 @@ def sweep() -> None:
     cancellation.sweep()
     escrow_refunds.give_up_stale()
     escrow_repair.sweep()
+    order_repair.sweep()
+    order_returns.sweep()
 
 
 def boot() -> None:

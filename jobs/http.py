@@ -254,7 +254,7 @@ class DeliveryLoop:
             delivery=delivery_id,
             delivery_event=work.event,
             endpoint=lane.endpoint_id,
-            host=urlsplit(work.target.url).hostname,
+            host=None if work.target.write_only else urlsplit(work.target.url).hostname,
             attempt=work.attempt,
             status=outcome.status_code,
             error=outcome.error,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from engine.hookspecs import impl
 from engine.plans import (
@@ -16,6 +17,8 @@ from engine.plans import (
     TaskFacts,
 )
 from engine.roles import ACTIVE, BUYER, MEMBER, OWNER
+from engine.rules.money import UNITS_PER_CENT
+from engine.rules.order_money import LEAST_PRICE_UNITS
 
 _KEEPS_MONEY = (
     "An order cannot be deleted: its buyer's money may be behind it. Undo it with "
@@ -57,6 +60,7 @@ REFUSES: Mapping[str, str] = {
     "queue.decline": _STAYS_WITH_VENDOR,
     "queue.poll": _NOT_HANDED_OUT,
     "queue.claim": _NOT_HANDED_OUT,
+    # Of many at once each is left out with this reason: see `task.prices` in engine/operations.py.
     "task.price": _FIXED_PRICE,
     "task.bulk": "Orders come from their buyers, one by one, through the shop's webhook.",
     "draft.edit": (
@@ -67,6 +71,81 @@ REFUSES: Mapping[str, str] = {
         "A delivery cannot be taken back: its buyer has paid, and may have read it. What he is not "
         "to have before he pays belongs in private_note."
     ),
+}
+
+_ONE_BUYER = (
+    "Each order names its buyer and comes with his deposit, so a shop is under no limit of this "
+    "kind"
+)
+# Fields of a gig → what a shop makes of them. What is pinned (`const`) answers 409 with the mode's
+# name, and the rest a 400 (O-03, O-08). Seconds, and 10⁻⁶ USDC, by the names of the columns.
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "list_price_units": {
+        "type": "integer",
+        "anyOf": [{"const": 0}, {"minimum": LEAST_PRICE_UNITS}],
+        "multipleOf": UNITS_PER_CENT,
+        "description": (
+            "say what an order costs, in whole cents: at least 0.02 dollars, since a cent less the "
+            "fee would pay you nothing, or 0 for a shop that takes no money"
+        ),
+    },
+    "price_units": {
+        "type": "integer",
+        "const": 0,
+        "readOnly": True,
+        "description": "an order pays what its buyer deposited; set list_price instead",
+    },
+    "review_timeout_seconds": {
+        "type": "integer",
+        "minimum": 3600,
+        "description": (
+            "at least 3600 seconds: a buyer needs that long to look at a delivery, and without an "
+            "end (-1) he could leave you unpaid for ever"
+        ),
+    },
+    "price_tbd": {
+        "type": "boolean",
+        "const": False,
+        "description": (
+            "an order pays what its buyer deposited, so no price is left open; leave it out"
+        ),
+    },
+    "allow_price_offers": {
+        "type": "boolean",
+        "const": False,
+        "description": (
+            "an order pays what its buyer deposited, so you cannot ask for another price with a "
+            "delivery; leave it out"
+        ),
+    },
+    "task_timeout_seconds": {
+        "type": "null",
+        "const": None,
+        "description": "an order never runs out; either side undoes it instead. Leave it out",
+    },
+    "min_payout_units": {
+        "type": "integer",
+        "const": 0,
+        "description": (
+            "each order is settled by itself, out of its own deposit, so none waits for more; "
+            "leave it out"
+        ),
+    },
+    "task_escrow": {
+        "type": "boolean",
+        "const": False,
+        "description": "each order is funded by its buyer, not by you; leave it out",
+    },
+    **{
+        field: {"type": "null", "const": None, "description": f"{_ONE_BUYER}; leave it out"}
+        for field in (
+            "webhook_max_price_units",
+            "webhook_daily_spend_units",
+            "default_rate_limit_count",
+            "default_rate_limit_minutes",
+            "default_max_open_tasks",
+        )
+    },
 }
 
 _PARTIES = frozenset({OWNER, BUYER})
@@ -84,6 +163,7 @@ def describe() -> ModeInfo:
             "A shop. Its members place orders and pay a deposit for each, its owner delivers, and "
             "only the buyer approves. Either side may undo an order until then."
         ),
+        settings=SETTINGS,
         orders=True,
         confirms={
             "gig.rotate_token": (
@@ -106,6 +186,7 @@ def refuses(gig: GigFacts | None) -> Mapping[str, str]:
 def authorities() -> Mapping[str, frozenset[str]]:
     return {
         "gig.read": _EITHER,
+        "gig.events": _EITHER,
         "gig.settle": _PARTIES,
         "task.send": frozenset({ACTIVE}),
         "task.read": _JOINED,

@@ -52,6 +52,7 @@ def refuses() -> Mapping[str, str]:
         **dict.fromkeys(
             (
                 "queue.clear",
+                "inbound.clear",
                 "task.priority",
                 "task.availability",
                 "task.assign",
@@ -61,7 +62,7 @@ def refuses() -> Mapping[str, str]:
             ),
             _NOBODY_ELSES,
         ),
-        "task.price": _PRICE,
+        **dict.fromkeys(("task.price", "task.prices"), _PRICE),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tests.services import Postgres, Redis, Sqlite
 from tests.world import World
 
 BACKENDS = ("sqlite", "postgres")
+# Where a test may take ten times as long as elsewhere, most of it waiting for processes or blocks.
+LONG = ("faults", "machines", "newcomer", "contracts")
 
 # As in production. What people are shown on a terminal takes longer than the request it tells of.
 structlog.configure(
@@ -26,6 +29,36 @@ structlog.configure(
         structlog.processors.JSONRenderer(),
     ]
 )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spread the long ones over what each worker gets, all but its end.
+
+    So somebody always computes while another waits, and the last minute is not one test's alone.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+    tests = Path(__file__).parent
+    folders = [tests / name for name in LONG]
+    long = [item for item in items if any(one in item.path.parents for one in folders)]
+    slow = set(long)
+    short = [item for item in items if item not in slow]
+    items[:] = [
+        item
+        for number in range(workers)
+        for item in _spread(long[number::workers], short[number::workers])
+    ]
+
+
+def _spread(long: list[pytest.Item], short: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """A long one first, then some short ones, and so on; the last fifth is short ones only."""
+    each = len(short) * 4 // 5 // max(1, len(long))
+    for number, item in enumerate(long):
+        yield item
+        yield from short[number * each : (number + 1) * each]
+    yield from short[len(long) * each :]
 
 
 @pytest.fixture(scope="session")

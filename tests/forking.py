@@ -23,16 +23,41 @@ import tempfile
 from pathlib import Path
 
 _server: tuple[subprocess.Popen[bytes], Path] | None = None
+# What a process imports once it needs it, which costs each of them a second or two.
+LATER = (
+    "apscheduler.schedulers.background",
+    "coincurve",
+    "dramatiq.brokers.redis",
+    "plugins.inbound_order",
+    "plugins.inbound_proof",
+    "plugins.queue",
+    "plugins.queue_solo",
+    "psycopg",
+    "redis",
+    "uvicorn",
+    "web3",
+)
 
 
 class Forked:
-    """A child, used like a `subprocess.Popen`."""
+    """A child, used like a `subprocess.Popen`; what it says is added to `log`.
 
-    def __init__(self, arguments: list[str], env: dict[str, str], cwd: Path, log: Path) -> None:
+    Its complaints are too, or go to `errors` where that is given.
+    """
+
+    def __init__(
+        self,
+        arguments: list[str],
+        env: dict[str, str],
+        cwd: Path,
+        log: Path,
+        errors: Path | None = None,
+    ) -> None:
         self._keeper = socket.socket(socket.AF_UNIX)
         self._keeper.connect(str(_started()))
         self._told = self._keeper.makefile("rb")
-        asked = {"arguments": arguments, "env": env, "cwd": str(cwd), "log": str(log)}
+        logs = [str(log), str(errors or log)]
+        asked = {"arguments": arguments, "env": env, "cwd": str(cwd), "logs": logs}
         self._keeper.sendall(json.dumps(asked).encode() + b"\n")
         self.pid = int(self._told.readline())
         self.returncode: int | None = None
@@ -54,6 +79,21 @@ class Forked:
             self._told.close()
             self._keeper.close()
         return self.returncode
+
+
+def run(
+    arguments: list[str], env: dict[str, str], cwd: Path, timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run` does it, what was said captured as text."""
+    with tempfile.TemporaryDirectory(prefix="muster-said-") as folder:
+        said, errors = Path(folder) / "out", Path(folder) / "err"
+        child = Forked(arguments, env, cwd, said, errors)
+        try:
+            code = child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+        return subprocess.CompletedProcess(arguments, code, said.read_text(), errors.read_text())
 
 
 def _started() -> Path:
@@ -81,6 +121,8 @@ def _started() -> Path:
 
 def _serve(path: str) -> None:
     program = importlib.import_module("web.cli")
+    for name in LATER:
+        importlib.import_module(name)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen()
@@ -114,24 +156,23 @@ def _keep(peer: socket.socket) -> None:
         os.setsid()
         peer.sendall(f"{os.getpid()}\n".encode())
         peer.close()
-        _become(asked["arguments"], asked["env"], asked["cwd"], asked["log"])
+        _become(asked["arguments"], asked["env"], asked["cwd"], asked["logs"])
         return
     _, status = os.waitpid(child, 0)
     peer.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
     os._exit(0)
 
 
-def _become(arguments: list[str], env: dict[str, str], cwd: str, log: str) -> None:
+def _become(arguments: list[str], env: dict[str, str], cwd: str, logs: list[str]) -> None:
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
     sys.argv = arguments
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    said = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    for target, source in ((0, nothing), (1, said), (2, said)):
+    opened = [os.open(os.devnull, os.O_RDONLY)]
+    opened += [os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644) for log in logs]
+    for target, source in enumerate(opened):
         os.dup2(source, target)
-    os.close(nothing)
-    os.close(said)
+        os.close(source)
 
 
 if __name__ == "__main__":

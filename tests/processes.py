@@ -25,7 +25,8 @@ import simplejson
 from engine.chain.client import Chain
 from engine.chain.local import LocalChain
 from engine.chain.treasury import Treasury
-from tests.process import MUSTER, Broken, Process, free_ports
+from tests import forking
+from tests.process import FORKS, MUSTER, Broken, Process, free_ports
 from tests.world import ADMIN_KEY, MASTER_KEY, Answer, Gig, Person, World, chain_settings
 
 REQUEST_SECONDS = 120
@@ -132,6 +133,9 @@ class Stack(World):
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A `muster …` command beside the running processes."""
+        if FORKS:
+            command = [MUSTER, *arguments]
+            return forking.run(command, self.environment, self.folder, REQUEST_SECONDS)
         return subprocess.run(
             [MUSTER, *arguments],
             env=self.environment,

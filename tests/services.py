@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ class Postgres:
         self._folder = _folder("muster-pg-", durable)
         # The server drops root's rights, so its folder must be reachable by another user.
         self._folder.chmod(0o755)
+        self._durable = durable
         self._server: PostgresServer = get_server(self._folder / "data")
         if not durable:
             for setting in ("fsync", "full_page_writes"):
@@ -67,6 +70,10 @@ class Postgres:
         self._run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def stop(self) -> None:
+        pid = self._server.get_pid()
+        if not self._durable and pid is not None:
+            # Without writing out, one last time, what is removed in a moment.
+            os.kill(pid, signal.SIGQUIT)
         self._server.cleanup()
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -60,6 +60,10 @@ class Shop:
         proof_id: str = self.vendor.post(f"{self.path}/proofs", body)["proof"]["id"]
         return proof_id
 
+    def deliver_refused(self, task_id: str, reason: str) -> None:
+        body = {"task_identifier": task_id, "proofs": ["late"]}
+        self.vendor.call("POST", f"{self.path}/proofs", body).refused(409, reason)
+
     def withdraw(self, person: Person, task_id: str) -> Answer:
         return person.call("POST", f"{self.path}/tasks/{task_id}/withdraw")
 

@@ -22,6 +22,7 @@ from web.waiting import SLOT, Slot
 ADMIN_KEY = "admin-key-of-the-tests"
 MASTER_KEY = "tJ8cWjzZ0ZkH7cXkqk3c1xkZ3yq0gq1m0nC1l0cHq9E="
 _numbers = itertools.count(1)
+LONGEST_PAUSE_SECONDS = 0.2
 
 
 @dataclass
@@ -270,14 +271,18 @@ def approved_proof(world: World, gig: Gig, worker: Person, **query: Any) -> str:
 
 
 def eventually(check: Callable[[], Any], seconds: float = 20, what: str = "") -> Any:
-    """What `check` answers once that is true."""
-    until = time.monotonic() + seconds
+    """What `check` answers once that is true; it is asked ever more slowly.
+
+    Who asks without a pause takes the processor from those whose work he waits for.
+    """
+    until, pause = time.monotonic() + seconds, 0.01
     while True:
         found = check()
         if found:
             return found
         assert time.monotonic() < until, f"not within {seconds} s: {what or check}"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 1.3, LONGEST_PAUSE_SECONDS)
 
 
 def at_once(count: int, fn: Callable[[int], Any]) -> list[Any]:

@@ -22,6 +22,7 @@ from web.routes import (
     dev,
     drafts,
     exports,
+    fund_page,
     funds,
     gigs,
     holding,
@@ -31,9 +32,12 @@ from web.routes import (
     link_pages,
     mailboxes,
     notifications,
+    order_quotes,
+    order_undoing,
     pages,
     proofs,
     public,
+    purchases,
     queues,
     reputation,
     reviews,
@@ -101,6 +105,9 @@ def create(runtime: Runtime) -> Flask:
         reviews.routes,
         wallets.routes,
         funds.routes,
+        order_quotes.routes,
+        order_undoing.routes,
+        purchases.routes,
         deliveries.routes,
         notifications.routes,
         reputation.routes,
@@ -116,6 +123,7 @@ def create(runtime: Runtime) -> Flask:
     app.register_blueprint(pages.routes)
     app.register_blueprint(link_pages.routes)
     app.register_blueprint(submit_page.routes)
+    app.register_blueprint(fund_page.routes)
     errors.register(app)
     app.after_request(limits.headers)
     metrics.count_requests(app)

@@ -1,4 +1,6 @@
-"""`muster demo`: one task of each queue, from submission to USDC in the worker's wallet (Z-03).
+"""`muster demo`: one task of each queue, and an order in each kind of shop (Z-03).
+
+Each goes from submission to USDC in the wallet of whoever did the work: `demo_plays.py`.
 
 It uses nothing but the HTTP API of a running install, with the keys in its dev.json, and prints
 what each side sees.
@@ -18,10 +20,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from engine.errors import SettingsError
-from web import datadir
+from web import datadir, demo_plays
+from web.demo_plays import Play
 
-PRICE = "2.50"
-DEPOSIT = "10"
 TIMEOUT_SECONDS = 90
 
 
@@ -71,9 +72,9 @@ def run(folder: Path, as_json: bool) -> None:
     told = datadir.read(folder / datadir.DEVELOPER)
     if not told:
         raise SettingsError(f"There is no install in {folder}; start one with muster up.")
-    modes = _queues(Side("owner", told["base_url"], told["owner"]["api_key"], []))
+    plays = _plays(Side("owner", told["base_url"], told["owner"]["api_key"], []))
     played: dict[str, dict[str, Any]] = {}
-    seen: dict[str, list[dict[str, Any]]] = {mode: [] for mode in modes}
+    seen: dict[str, list[dict[str, Any]]] = {mode: [] for mode in plays}
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -81,66 +82,37 @@ def run(folder: Path, as_json: bool) -> None:
         console=Console(stderr=True),
         transient=True,
     ) as progress:
-        for mode in modes:
+        for mode, play in plays.items():
             bar = progress.add_task(mode)
-            owner, worker = (
-                Side(name, told["base_url"], told[name]["api_key"], seen[mode])
-                for name in ("owner", "worker")
+            payer, worker = (
+                Side(name, told["base_url"], told[account]["api_key"], seen[mode])
+                for name, account in zip(play.sides, ("owner", "worker"), strict=True)
             )
 
             def step(side: Side, what: str, *call: Any, bar: TaskID = bar, mode: str = mode) -> Any:
                 progress.update(bar, description=f"{mode}: {side.name} {what}")
                 return side.call(what, *call)
 
-            played[mode] = _play(step, mode, owner, worker, told["owner"]["wallet_id"])
+            played[mode] = play.run(step, mode, payer, worker, told["owner"]["wallet_id"])
             progress.stop_task(bar)
     if as_json:
-        every = [row for mode in modes for row in seen[mode]]
+        every = [row for mode in plays for row in seen[mode]]
         click.echo(json.dumps({**played, "seen": every}, indent=2))
         return
     for mode, ends in played.items():
         for row in seen[mode]:
             click.echo(f"{row['who']:>7} {row['did']}")
-        click.echo(
-            f"\n{mode}: the worker's wallet {ends['address']} went from ${ends['before']} "
-            f"to ${ends['after']} in transaction {ends['tx_hash']}.\n"
-        )
+        click.echo()
+        for who, wallet in ends["wallets"].items():
+            click.echo(
+                f"{mode}: the {who}'s wallet {wallet['address']} went from ${wallet['before']} "
+                f"to ${wallet['after']}."
+            )
+        click.echo(f"{mode}: paid in transaction {ends['tx_hash']}.\n")
 
 
-def _queues(owner: Side) -> list[str]:
-    """The installed modes whose work is polled for from a queue."""
+def _plays(owner: Side) -> dict[str, Play]:
+    """What is played in each installed mode, by what the mode says of itself."""
     listed = owner.call("looks at the modes", "GET", "/modes")["modes"]
-    return [str(mode["name"]) for mode in listed if "queue_order" in mode["settings"]]
-
-
-def _play(step: Any, mode: str, owner: Side, worker: Side, wallet_id: str) -> dict[str, Any]:
-    """A queue, played through; in a solo gig the task that is polled is the worker's own copy."""
-    gig_body = {"title": f"Demo of {mode}", "price": PRICE, "distribution": mode}
-    made = step(owner, "opens a gig", "POST", "/gigs", gig_body)["gig"]
-    gig = f"/gigs/{made['id']}"
-    invite = made["invite_url"].rpartition("=")[2]
-    joined = step(worker, "joins it", "POST", f"{gig}/mailboxes", {"invite": invite})["mailbox"]
-    wallet = _wallet_of(step, worker, joined["wallet_address"])
-    before = step(worker, "looks at the wallet", "GET", f"/wallets/{wallet}/balances")
-    deposit = {"wallet_alias_id": wallet_id, "amount": DEPOSIT}
-    step(owner, f"deposits ${DEPOSIT}", "POST", f"{gig}/deposit", deposit)
-    step(owner, "sends a task", "POST", made["webhook"], {"say": "hello"})
-    (task,) = step(worker, "polls", "POST", f"{gig}/queue/poll", {"count": 1})["tasks"]
-    proof = {"task_identifier": task["id"], "proofs": ["hello"]}
-    proof_id = step(worker, "hands in a proof", "POST", f"{gig}/proofs", proof)["proof"]["id"]
-    step(owner, "approves it", "PATCH", f"{gig}/proofs/{proof_id}", {"action": "approve"})
-    step(owner, "settles", "POST", f"{gig}/rollups")
-    (rollup,) = step(owner, "reads the payout", "GET", f"{gig}/rollups")["rollups"]
-    after = step(worker, "looks at the wallet", "GET", f"/wallets/{wallet}/balances")
-    return {
-        "address": after["evm_address"],
-        "before": before["usdc_balance"],
-        "after": after["usdc_balance"],
-        "paid": rollup["net_amount"],
-        "tx_hash": rollup["tx_hash"],
-    }
-
-
-def _wallet_of(step: Any, worker: Side, address: str) -> str:
-    found = step(worker, "lists the wallets", "GET", "/wallets")["wallets"]
-    return next(str(one["id"]) for one in found if one["evm_address"] == address)
+    found = {str(mode["name"]): demo_plays.of(mode["settings"]) for mode in listed}
+    return {name: play for name, play in found.items() if play is not None}

@@ -43,8 +43,13 @@ _TAG = re.compile(r"<[^>]*>")
 _NEW_LINE = re.compile(r"<(?:p|h[1-6]|li|tr|br|hr|div|pre|blockquote)\b")
 
 
-def answer(template: str, title: str, shown: Callable[[], Page]) -> Response:
-    """The page of a template with what `shown` answers, or the sentence of its refusal."""
+def answer(
+    template: str, title: str, shown: Callable[[], Page], *, framable: bool = False
+) -> Response:
+    """The page of a template with what `shown` answers, or the sentence of its refusal.
+
+    `framable`: it may stand in a frame, on whatever site.
+    """
     page: Page
     try:
         given = (*(request.view_args or {}).values(), *request.args.values())
@@ -55,13 +60,15 @@ def answer(template: str, title: str, shown: Callable[[], Page]) -> Response:
         status = errors.status_of(refusal.code)
         page = {"notice": refusal.message, "status": status}
     nonce = secrets.token_urlsafe(16)
+    frames = "*" if framable else "'none'"
     made = make_response(
         render_template(template, title=title, nonce=nonce, **page), page.get("status", 200)
     )
     made.headers["Content-Security-Policy"] = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; "
         f"style-src 'nonce-{nonce}' 'sha256-{_FRAME_HASH}'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        f"frame-ancestors {frames}"
     )
     made.headers["X-Content-Type-Options"] = "nosniff"
     # A token may be in the address.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.models.task import Task
+from engine.order_links import SharedOrder
 from engine.share_links import Link
 from web import views
 
@@ -28,8 +29,7 @@ def link_view(link: Link) -> dict[str, Any]:
 
 def shared_task_view(link: Link, task: Task) -> dict[str, Any]:
     """A task with its whole body; no private details, no deposit, and nothing of anybody else."""
-    price, _ = views.price_of(link.gig, task)
-    return {
+    view = {
         "id": task.id,
         "gig_id": task.gig_id,
         "subject": task.subject,
@@ -38,8 +38,23 @@ def shared_task_view(link: Link, task: Task) -> dict[str, Any]:
         "status": task.status,
         "availability": task.availability,
         "tags": task.tags,
-        "shown_price_units": price,
         "price_tbd": task.price_tbd,
         "forwarded_at": task.created_at,
         "expires_at": task.expires_at if task.status == "claimed" else None,
+    }
+    if task.client_id is None:
+        # What an order is worth is for its two sides, and a link is neither.
+        view["shown_price_units"], _ = views.price_of(link.gig, task)
+    return view
+
+
+def shared_order_view(shared: SharedOrder) -> dict[str, Any]:
+    """An order as its public link shows it: nothing private, no money, and nobody's address."""
+    task = shared.task
+    return {
+        "id": task.id,
+        "subject": task.subject,
+        "payload": task.payload,
+        "draft": shared.unsent,
+        "forwarded_at": task.created_at,
     }

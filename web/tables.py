@@ -87,10 +87,9 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "mailbox_id": ("mailbox_id", _same),
         "wallet_address": ("wallet_address", _same),
         "status": ("status", _same),
-        # The fee comes on top, so the wallet gets all of the gross (Y-02).
         "gross_amount": ("gross_units", _dollars),
         "platform_fee": ("fee_units", _dollars),
-        "net_amount": ("gross_units", _dollars),
+        "net_amount": ("net_units", _dollars),
         "fee_bps": ("fee_bps", _same),
         "tx_hash": ("tx_hash", _same),
         "deposit_id": ("deposit_id", _same),

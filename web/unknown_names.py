@@ -26,7 +26,9 @@ def sentence(schema: Schema | None, path: str) -> str:
     untaken: Mapping[str, str] = getattr(schema, "untaken", {})
     if name in untaken:
         return untaken[name]
-    known = [field.data_key or own for own, field in schema.fields.items()]
+    # What is only taken to be refused with a better reason is no hint.
+    hints = {own: field for own, field in schema.fields.items() if not field.load_only}
+    known = [field.data_key or own for own, field in hints.items()]
     near = get_close_matches(name.lower(), known, 1, _ALIKE)
     return f"{UNKNOWN}; did you mean `{near[0]}`?" if near else UNKNOWN
 

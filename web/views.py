@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from decimal import Decimal
 from typing import Any
 
 from flask import current_app
 
-from engine import comment_readers, gigs, task_changes
+from engine import comment_readers, gigs, payouts, task_changes
 from engine.invites import Invitation
 from engine.models.event import Event
 from engine.models.gig import Gig, Invite
 from engine.models.rollup import Rollup
 from engine.models.task import Task
 from engine.models.wallet import Wallet
-from engine.modes import Mode
-from engine.operations import OWNER
+from engine.modes import Mode, takes_orders
+from engine.operations import ACTIVE, MEMBER, OWNER
 from engine.rules import money
 from engine.shelf import IN_HANDS
+from web import order_views
+from web.order_views import Reader
+from web.schemas.gig_fields import GigCreate
 from web.schemas.tasks import PREVIEW, PREVIEW_ABOVE
+from web.shop_views import shop_view
 
 WEI_PER_ETHER = 10**18
 # Shown as the holder of a task that came back to its owner.
@@ -35,12 +39,18 @@ _OWNERS = (
 )
 
 
+# A gig's columns, and what its owner calls them; words of a schema that are amounts.
+_FIELD_OF = {field.attribute or name: name for name, field in GigCreate().fields.items()}
+_AMOUNTS = {"const", "default", "minimum", "maximum", "multipleOf"}
+
+
 def public_url() -> str:
     url: str = current_app.config["MUSTER"].PUBLIC_URL
     return url.rstrip("/")
 
 
-def gig_view(gig: Gig, *, owner: bool) -> dict[str, Any]:
+def gig_view(gig: Gig, *, owner: bool, has: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """A gig as its owner may see it, or whoever `has` these roles in it."""
     available, reserved = gigs.funds(gig)
     view: dict[str, Any] = {
         **gig.__data__,
@@ -48,11 +58,15 @@ def gig_view(gig: Gig, *, owner: bool) -> dict[str, Any]:
         "reserved_units": reserved,
         "is_owner": owner,
     }
-    if owner:
+    orders = takes_orders(gig)
+    # Where members order they do it through this door (G-04).
+    if owner or (orders and ACTIVE in has):
         view["webhook"] = f"{public_url()}/api/inbound/webhook/{gig.id}?token={gig.token}"
-    else:
+    if not owner:
         for field in _OWNERS:
             view.pop(field)
+    if orders:
+        view |= shop_view(gig, owner=owner, member=MEMBER in has)
     return view
 
 
@@ -63,7 +77,15 @@ def invite_view(invite: Invite) -> dict[str, Any]:
 
 def invitation_view(told: Invitation) -> dict[str, Any]:
     """Never the address that an invite is bound to."""
-    fields = ("title", "terms", "status", "price_units", "distribution", "join_policy")
+    fields = (
+        "title",
+        "terms",
+        "status",
+        "price_units",
+        "list_price_units",
+        "distribution",
+        "join_policy",
+    )
     return {
         **{name: getattr(told.gig, name) for name in fields},
         "gig_id": told.gig.id,
@@ -90,13 +112,14 @@ def task_view(
     mailbox_ids: Container[str] = frozenset(),
     preview: bool = False,
     alias: str | None = None,
+    reader: Reader | None = None,
 ) -> dict[str, Any]:
     """A task with its body, as one reader may see it; in a list a long body is a preview (T-08).
 
     `mailbox_ids` are the reader's places in the gig: what only the holder sees is shown to the
-    owner, and where one of them has the task in hand. `alias` is the reader's own name for it.
+    owner, and where one of them has the task in hand. `alias` is the reader's own name for it, and
+    `reader` says who he is, for whom an order is one of his or not.
     """
-    price, source = price_of(gig, task)
     holder = task.mailbox_id in mailbox_ids and task.status in IN_HANDS
     view: dict[str, Any] = {
         "id": task.id,
@@ -107,23 +130,27 @@ def task_view(
         "content_type": task.content_type,
         "status": task.status,
         "forwarded_at": task.created_at,
-        "claimed_at": task.claimed_at,
         "not_before": task.not_before,
-        "shown_price_units": price,
         "price_tbd": task.price_tbd,
-        "price_source": source,
         "priority": task.priority,
         "tags": task.tags,
         "availability": task.availability,
         "reserved_for_me": task.reserved_for in mailbox_ids,
+        "source_task_id": task.source_task_id,
+        "alias": alias,
+        "comments_policy": comment_readers.policy_of(gig, task),
+    }
+    if task.client_id is None:
+        view["shown_price_units"], view["price_source"] = price_of(gig, task)
+    elif reader is None or not reader.is_party(gig, task):
+        return view
+    view |= {
+        "claimed_at": task.claimed_at,
         "escrow_funded": task.escrowed_at is not None,
         "escrow_units": task.escrow_units,
         "escrow_fee_bps": task.escrow_fee_bps,
         "escrowed_at": task.escrowed_at,
         "deposit_id": task.deposit_id,
-        "source_task_id": task.source_task_id,
-        "alias": alias,
-        "comments_policy": comment_readers.policy_of(gig, task),
     }
     if owner or holder:
         view["private_details"] = task.private_details
@@ -133,6 +160,8 @@ def task_view(
         view["reserved_for"] = task.reserved_for
     if owner:
         view["external_id"] = task.external_id
+    if task.client_id is not None and reader is not None:
+        view |= order_views.sides(task, reader)
     return view
 
 
@@ -153,7 +182,8 @@ def rollup_view(rollup: Rollup, proof_ids: list[str]) -> dict[str, Any]:
         **rollup.__data__,
         "proof_ids": proof_ids,
         "paid_proof_ids": proof_ids if paid else [],
-        # Outbound: the fee comes on top, so the worker's wallet gets all of the gross (Y-02).
+        # A worker's wallet gets all that his proofs are worth, wherever the fee is (Y-02).
+        "gross_units": payouts.shown_gross_units(rollup),
         "net_units": rollup.gross_units,
     }
 
@@ -168,10 +198,28 @@ def mode_view(name: str, mode: Mode) -> dict[str, Any]:
         "name": name,
         "title": info.title,
         "description": info.description,
-        "settings": {field: dict(shape) for field, shape in info.settings.items()},
+        "settings": dict(_setting(field, shape) for field, shape in info.settings.items()),
         "query": list(info.query),
         "refuses": dict(mode.refuses()),
+        "confirms": dict(info.confirms),
     }
+
+
+def _setting(column: str, shape: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A setting by the name of its field, its amounts in dollars."""
+    name = _FIELD_OF.get(column, column)
+    return name, _in_dollars(shape) if column.endswith("_units") else dict(shape)
+
+
+def _in_dollars(shape: Mapping[str, Any]) -> dict[str, Any]:
+    shown = dict(shape)
+    for word in sorted(_AMOUNTS & shown.keys()):
+        shown[word] = None if shown[word] is None else money.to_dollars(shown[word])
+    if "anyOf" in shown:
+        shown["anyOf"] = [_in_dollars(one) for one in shown["anyOf"]]
+    if shown.get("type") == "integer":
+        shown["type"] = "number"
+    return shown
 
 
 def ether(wei: int) -> str:

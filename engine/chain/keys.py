@@ -141,6 +141,24 @@ def signer_of(message: str, signature: str) -> str | None:
         return None
 
 
+def signer_of_typed_data(data: dict[str, Any], signature: str) -> str | None:
+    """The address whose key signed this EIP-712 data; None if none did. Errors as `signer_of`."""
+    from eth_account import Account
+    from eth_account.messages import encode_typed_data
+
+    if not _SIGNATURE.fullmatch(signature):
+        raise ValueError("a signature is 0x and 130 hexadecimal digits")
+    signed = bytes.fromhex(signature[2:])
+    if signed[-1] not in _RECOVERY_IDS:
+        return None
+    try:
+        message = encode_typed_data(full_message=data)
+        return str(Account.recover_message(message, signature=signed))
+    except Exception:
+        # The libraries have no common error for numbers that are no point of the curve.
+        return None
+
+
 def contract_address(creator: str, nonce: int) -> str:
     """Where the contract lands that `creator` creates with this nonce."""
     import rlp

@@ -21,10 +21,12 @@ class Pulse:
         self._asking = threading.Lock()
         self._asked_at: float | None = None
         self._answers = False
+        self._chain_id: int | None = None
 
-    def answers(self) -> bool:
+    def answers(self, *, ask: bool = True) -> bool:
+        """Does it? Without `ask` by the last word, for those who may not wait at all."""
         never_asked = self._asked_at is None
-        if self._is_old() and self._asking.acquire(blocking=never_asked):
+        if ask and self._is_old() and self._asking.acquire(blocking=never_asked):
             try:
                 if self._is_old():
                     self._ask()
@@ -32,12 +34,17 @@ class Pulse:
                 self._asking.release()
         return self._answers
 
+    def chain_id(self, *, ask: bool = True) -> int | None:
+        """The chain as the node names it; None while it does not answer."""
+        return self._chain_id if self.answers(ask=ask) else None
+
     def _is_old(self) -> bool:
         return self._asked_at is None or time.monotonic() - self._asked_at > KEPT_SECONDS
 
     def _ask(self) -> None:
         try:
             self._probe.block_number()
+            self._chain_id = self._probe.chain_id()
             self._answers = True
         except ChainUnavailable:
             self._answers = False

@@ -49,6 +49,8 @@ def up(migrator, db):
         ("task", "public_token", "TEXT"),
         ("task", "order_webhook_secret", "TEXT"),
         ("escrow", "authorization", "TEXT"),
+        ("reputation_event", "withdrawn_by", "TEXT"),
+        ("rollup", "client_id", 'TEXT REFERENCES "account" ("id")'),
     ):
         declared = kind if is_postgres else kind.replace("BIGINT", "INTEGER")
         db.execute_sql(f'ALTER TABLE "{table}" ADD COLUMN "{column}" {declared}')
@@ -64,6 +66,11 @@ def up(migrator, db):
     Purchase.create_table()
     for index in (
         'UNIQUE INDEX "task_public_token" ON "task" ("public_token")',
+        'INDEX "rollup_client" ON "rollup" ("client_id", "gig_id", "created_at", "id") '
+        'WHERE ("client_id" IS NOT NULL)',
+        """INDEX "task_undoing" ON "task" ("number") WHERE ("status" IN ('undoing'))""",
         'INDEX "task_client" ON "task" ("client_id", "gig_id") WHERE ("client_id" IS NOT NULL)',
+        'INDEX "task_unsent_order" ON "task" ("gig_id", "created_at", "id") WHERE '
+        """(("client_id" IS NOT NULL) AND ("status" IN ('draft', 'unfunded', 'withdrawn')))""",
     ):
         db.execute_sql(f"CREATE {index}")

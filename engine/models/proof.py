@@ -74,6 +74,11 @@ def may_be_revised(proof: Proof) -> bool:
     return decided and proof.rollup_id is None and not proof.returned
 
 
+def is_released_by_verdict(proof: Proof) -> bool:
+    """Has its reviewer, or the clock, approved it, whatever was disputed since (R-06)?"""
+    return proof.status in (*PAYABLE, "reported")
+
+
 # At most one proof of a task is alive (R-01), whatever two requests do at once.
 LIVE = in_states(Proof.status, "draft", "pending", *PAYABLE, "reported")
 Proof.add_index(Proof.index(Proof.task_id, unique=True, name="proof_one_live_per_task", where=LIVE))

@@ -24,6 +24,8 @@ class ReputationEvent(Table):
     # It takes the place of an earlier verdict on the same proof.
     revised = peewee.BooleanField()
     tx_hash = peewee.TextField(null=True)
+    # Who undid the order: as in task.order_withdrawn_by.
+    withdrawn_by = peewee.TextField(null=True)
 
     class Meta:
         indexes = ((("wallet", "number"), False),)

@@ -17,6 +17,8 @@ class Rollup(Table):
     gross_units = peewee.BigIntegerField()
     fee_units = peewee.BigIntegerField()
     fee_bps = peewee.BigIntegerField()
+    # Whose order it pays for, out of his deposit: there the fee is not on top. NULL: the owner's.
+    client_id = peewee.TextField(null=True, constraints=[references("account")])
     # The hash of rollup.id, spent on chain at most once (Y-03).
     payout_key = peewee.TextField(unique=True)
     # The named deposit that pays it, where it is not the pot.
@@ -42,6 +44,16 @@ Rollup.add_index(
         Rollup.gig_id,
         name="rollup_unpaid",
         where=UNPAID,
+    )
+)
+Rollup.add_index(
+    Rollup.index(
+        Rollup.client_id,
+        Rollup.gig_id,
+        Rollup.created_at,
+        Rollup.id,
+        name="rollup_client",
+        where=Rollup.client_id.is_null(False),
     )
 )
 # What a settlement of its own tries again.

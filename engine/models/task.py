@@ -88,6 +88,8 @@ class Task(Table):
 
 UNFUNDED = in_states(Task.status, "unfunded")
 Task.add_index(Task.index(Task.gig_id, name="task_unfunded", where=UNFUNDED))
+UNDOING = in_states(Task.status, "undoing")
+Task.add_index(Task.index(Task.number, name="task_undoing", where=UNDOING))
 
 
 # What the sweeps look for: claims that have run out, and what was to wait and is due.
@@ -101,6 +103,13 @@ Task.add_index(
     )
 )
 Task.add_index(Task.index(Task.gig_id, Task.created_at, Task.id, name="task_draft", where=DRAFTS))
+# Orders that wait for their buyer, or for his deposit.
+UNSENT_ORDERS = Task.client_id.is_null(False) & in_states(
+    Task.status, "draft", "unfunded", "withdrawn"
+)
+Task.add_index(
+    Task.index(Task.gig_id, Task.created_at, Task.id, name="task_unsent_order", where=UNSENT_ORDERS)
+)
 Task.add_index(
     Task.index(Task.client_id, Task.gig_id, name="task_client", where=Task.client_id.is_null(False))
 )

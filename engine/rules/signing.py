@@ -47,7 +47,7 @@ def key_bytes(secret: str) -> bytes:
 
 
 def headers(
-    secret: str | Sequence[str],
+    secret: str | Sequence[str] | None,
     message_id: str,
     timestamp_seconds: int,
     body: bytes,
@@ -59,8 +59,16 @@ def headers(
 
     `message_id` is the same on every try, `timestamp_seconds` (since 1970) is the time of this one.
     While a secret is being changed both are given, the new one first: each signs, and a receiver
-    accepts whichever it knows. `body` is UTF-8.
+    accepts whichever it knows. None is a webhook that is not signed. `body` is UTF-8.
     """
+    unsigned = {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp_seconds),
+        f"{prefix}-Event": event,
+        f"{prefix}-Delivery": delivery_id,
+    }
+    if secret is None:
+        return unsigned
     known = [secret] if isinstance(secret, str) else list(secret)
     if not known:
         raise ValueError("A webhook needs a secret to be signed with.")
@@ -69,11 +77,8 @@ def headers(
     standard = [Webhook(key_bytes(one)).sign(message_id, at, text) for one in known]
     own = [f"v1={_hex_signature(one, timestamp_seconds, body)}" for one in known]
     return {
-        "webhook-id": message_id,
-        "webhook-timestamp": str(timestamp_seconds),
+        **unsigned,
         "webhook-signature": " ".join(standard),
-        f"{prefix}-Event": event,
-        f"{prefix}-Delivery": delivery_id,
         f"{prefix}-Signature": ",".join([f"t={timestamp_seconds}", *own]),
     }
 

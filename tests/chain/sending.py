@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -25,6 +26,8 @@ from engine.chain.errors import ChainUnavailable
 from engine.chain.keys import Key, contract_address
 from engine.db import db
 from engine.models.chain import ChainAttempt, ChainTransaction
+from tests.forking import Forked
+from tests.process import FORKS
 
 RICH_WEI = 10**21
 CONFIRMATIONS = 3
@@ -206,16 +209,14 @@ class Sending:
 
     # -- other processes --------------------------------------------------------------------
 
-    def process(self, what: str, *words: str) -> subprocess.Popen[str]:
+    def process(self, log: Path, what: str, *words: str) -> subprocess.Popen[bytes] | Forked:
         """`tests/chain/sending_process.py` over this install's database and chain."""
         command = [sys.executable, "-m", "tests.chain.sending_process", self.database_url, self.url]
-        return subprocess.Popen(
-            [*command, self.key.private_key, what, *words],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command += [self.key.private_key, what, *words]
+        if FORKS:
+            return Forked(command, dict(os.environ), ROOT, log)
+        with log.open("ab") as said:
+            return subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said)
 
 
 @pytest.fixture

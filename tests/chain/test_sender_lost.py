@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -98,10 +99,11 @@ def test_a_node_that_is_away_before_anything_was_stored_leaves_nothing(sending: 
 
 
 @pytest.mark.rule("Y-03")
-def test_what_a_killed_process_had_stored_is_sent_by_another(sending: Sending) -> None:
-    dying = sending.process("die", "one")
-    assert dying.wait(60) == -signal.SIGKILL, dying.communicate()
-    dying.communicate()
+def test_what_a_killed_process_had_stored_is_sent_by_another(
+    sending: Sending, tmp_path: Path
+) -> None:
+    dying = sending.process(tmp_path / "log", "die", "one")
+    assert dying.wait(timeout=60) == -signal.SIGKILL, (tmp_path / "log").read_text()
     (attempt,) = sending.attempts()
     assert not sending.known(attempt.tx_hash)
     sending.later(6)

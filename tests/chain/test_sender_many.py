@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -34,10 +35,10 @@ def _mining(sending: Sending) -> Iterator[None]:
         thread.join()
 
 
-def _run(sending: Sending, *words: tuple[str, ...]) -> None:
-    running = [sending.process(*one) for one in words]
-    ended = [(process.communicate(timeout=240), process.returncode) for process in running]
-    assert [code for _, code in ended] == [0] * len(words), ended
+def _run(sending: Sending, log: Path, *words: tuple[str, ...]) -> None:
+    running = [sending.process(log, *one) for one in words]
+    ended = [process.wait(timeout=240) for process in running]
+    assert ended == [0] * len(words), log.read_text()
 
 
 def _all_end(sending: Sending) -> list[ChainTransaction]:
@@ -53,9 +54,15 @@ def _all_end(sending: Sending) -> list[ChainTransaction]:
 @pytest.mark.rule("Y-03")
 @pytest.mark.case("F24")
 @pytest.mark.parametrize("each", [10, pytest.param(50, id="200-sends", marks=pytest.mark.soak)])
-def test_four_processes_send_for_one_signer_and_lose_nothing(sending: Sending, each: int) -> None:
+def test_four_processes_send_for_one_signer_and_lose_nothing(
+    sending: Sending, tmp_path: Path, each: int
+) -> None:
     with _mining(sending):
-        _run(sending, *(("send", f"process-{n}", str(each)) for n in range(PROCESSES)))
+        _run(
+            sending,
+            tmp_path / "log",
+            *(("send", f"process-{n}", str(each)) for n in range(PROCESSES)),
+        )
         rows = _all_end(sending)
     assert [row.nonce for row in rows] == list(range(PROCESSES * each))
     assert {row.status for row in rows} == {"succeeded"}
@@ -67,9 +74,11 @@ def test_four_processes_send_for_one_signer_and_lose_nothing(sending: Sending, e
 
 @pytest.mark.rule("Y-03")
 @pytest.mark.case("F24")
-def test_two_processes_with_the_same_intents_send_each_once(sending: Sending) -> None:
+def test_two_processes_with_the_same_intents_send_each_once(
+    sending: Sending, tmp_path: Path
+) -> None:
     with _mining(sending):
-        _run(sending, ("send", "same", "20"), ("send", "same", "20"))
+        _run(sending, tmp_path / "log", ("send", "same", "20"), ("send", "same", "20"))
         rows = _all_end(sending)
     assert [row.nonce for row in rows] == list(range(20))
     assert sorted(row.intent for row in rows) == sorted(f"same:{n}" for n in range(20))

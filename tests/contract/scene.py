@@ -12,6 +12,7 @@ from flask import Flask
 
 from engine.db import db
 from engine.ids import new_token
+from tests.shop import shop
 from tests.world import ADMIN_KEY, Gig, Person, World
 
 # What a caller may be told with a 5xx: the install lacks something, and says what.
@@ -82,6 +83,8 @@ class Scene:
     draft: str = ""
     proof_draft: str = ""
     share_token: str = ""
+    # The query of an order's public link.
+    order_link: str = ""
 
     @classmethod
     def of(cls, world: World) -> Scene:
@@ -93,6 +96,7 @@ class Scene:
         world.task(gig, "proven")
         made.held = world.task(gig, "held")
         made.draft = world.task(gig, "draft", draft="true")
+        made.order_link = _shared_order(world)
         made.share_token = worker.get("/mailboxes/mine")["mailboxes"][0]["share_token"]
         first, _ = worker.post(f"{gig.path}/queue/poll", {"count": 2})["tasks"]
         proof = worker.post(f"{gig.path}/proofs", {"task_identifier": first["id"]})["proof"]
@@ -138,6 +142,7 @@ class Scene:
             "public.invite_info": f"?token={self.gig.invite}",
             "public.mailbox_info": f"?token={self.share_token}",
             "public.task": f"?token={self.share_token}&task={self.held}",
+            "public.order": self.order_link,
         }
         return path + query.get(route.endpoint, "")
 
@@ -152,6 +157,7 @@ class Scene:
             # An address of its own for each: what is sent to one is limited.
             "access.send_code": {"email": f"{new_token()}@example.com"},
             "access.verify_code": {"email": "new@example.com", "code": "000000"},
+            "order_undoing.resolve": {"verdict": "pay", "reason": "Both were heard."},
             "proofs.hand_in": {"task_identifier": self.held},
             "proofs.edit": {"tags": ["new"]},
             "holding.report": {"violation": "Spam."},
@@ -180,6 +186,8 @@ class Scene:
             "tasks.give_alias": {"alias": "mine"},
             "comments.post": {"body": "Hello.", "parent_id": self.ids["comment_id"]},
             "comments.set_policy": {"policy": "public"},
+            "drafts.rewrite": {"payload": "rewritten"},
+            "order_quotes.quote": {"amount": "1", "wallet_address": "0x" + "1" * 40},
             "public.submit_proof": {**link, "task_identifier": self.held},
             "public.decline": {**link, "task": self.ids["task_id"]},
             "public.report": {**link, "task": self.ids["task_id"], "violation": "Spam."},
@@ -197,9 +205,18 @@ class Scene:
         return self.worker if route.endpoint in mine else self.owner
 
     def headers(self, route: Route, person: Person | None = None) -> dict[str, str]:
-        if route.endpoint == "install.provision":
+        if route.endpoint in ("install.provision", "order_undoing.resolve"):
             return {"x-admin-key": ADMIN_KEY}
         return {"x-api-key": (person or self.caller_of(route)).key}
+
+
+def _shared_order(world: World) -> str:
+    place = shop(world)
+    buyer = place.buyer()
+    task_id = place.draft(buyer)
+    path = f"{place.path}/tasks/{task_id}/comments-policy"
+    token = buyer.patch(path, {"policy": "public"})["public_token"]
+    return f"?gig={place.gig.id}&task={task_id}&token={token}"
 
 
 def everything() -> dict[str, str]:

@@ -46,7 +46,10 @@ AUTHORITY = {
     "inbound.submit": "200 200 200 200 200 200",
     "drafts.list_drafts": "401 401 403 403 403 200",
     "drafts.change": "401 401 403 403 403 200",
+    "drafts.rewrite": "401 401 403 403 403 200",
     "drafts.publish": "401 401 403 403 403 200",
+    # Only an order is quoted.
+    "order_quotes.quote": "401 401 403 403 403 409",
     # By then it is published.
     "drafts.delete": "401 401 403 403 403 409",
     # Without a body it is no file of either kind.
@@ -97,6 +100,8 @@ AUTHORITY = {
     "proofs.withdraw": "401 401 403 403 409 403",
     # The clock did not approve it.
     "reviews.report": "401 401 403 403 403 409",
+    # They are kept.
+    "reviews.delete_all": "401 401 403 403 403 409",
     "wallets.create": "401 401 201 201 201 201",
     "wallets.mine": "401 401 200 200 200 200",
     "wallets.balances": "401 401 404 404 404 503",
@@ -106,10 +111,15 @@ AUTHORITY = {
     "wallets.transfer": "401 401 404 404 404 503",
     "wallets.claim": "401 401 404 404 404 503",
     "wallets.delete": "401 401 404 404 404 503",
-    "funds.deposit": "401 401 404 404 404 503",
+    "funds.deposit": "401 401 403 403 403 503",
     "funds.settle": "401 401 403 403 403 503",
     "funds.list_rollups": "401 401 403 403 200 200",
     "funds.my_rollups": "401 401 200 200 200 200",
+    "order_undoing.withdraw": "401 401 403 403 403 409",
+    # Whoever has the admin key rules; here it is never named.
+    "order_undoing.resolve": "401 401 401 401 401 401",
+    "purchases.list_orders": "401 401 200 200 200 200",
+    "purchases.list_deposits": "401 401 403 403 403 409",
     "funds.command_state": "401 401 404 404 404 404",
     "deliveries.list_deliveries": "401 401 200 200 200 200",
     "deliveries.redeliver": "401 401 404 404 404 200",
@@ -126,6 +136,7 @@ AUTHORITY = {
     "public.invite_info": "200 200 200 200 200 200",
     "public.mailbox_info": "200 200 200 200 200 200",
     "public.task": "200 200 200 200 200 200",
+    "public.order": "200 200 200 200 200 200",
     # From here on that token is dead.
     "share_links.regenerate": "401 401 403 403 200 403",
     "dev.advance": "200 200 200 200 200 200",
@@ -134,7 +145,9 @@ AUTHORITY = {
     "changes.assign": "401 401 403 403 403 200",
     # The worker holds it by now.
     "changes.delete": "401 401 403 403 403 409",
+    "changes.delete_one": "401 401 403 403 403 409",
     "changes.delete_queued": "401 401 403 403 403 200",
+    "changes.delete_inbound": "401 401 403 403 403 200",
     # He leaves, and is a member still.
     "mailboxes.leave": "401 401 403 403 200 403",
     "gigs.rotate_token": "401 401 403 403 403 200",

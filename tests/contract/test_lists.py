@@ -93,14 +93,16 @@ def test_a_cursor_opens_the_list_that_gave_it_and_no_other(world: World) -> None
             assert list(told["errors"]) == ["cursor"]
 
 
-def walk(person: Person, path: str, name: str, between: Callable[[int], Any]) -> list[str]:
+def walk(
+    person: Person, path: str, name: str, between: Callable[[int], Any], key: str = "id"
+) -> list[str]:
     """The ids of a whole list, page by page; `between` runs after each page."""
     found: list[str] = []
     cursor, number = "", 0
     while cursor is not None:
         page = person.get(f"{path}?limit={PAGE}{f'&cursor={cursor}' if cursor else ''}")
         assert len(page[name]) == PAGE or page["next_cursor"] is None, "short only at the end"
-        found += [row["id"] for row in page[name]]
+        found += [row[key] for row in page[name]]
         cursor = page["next_cursor"]
         between(number)
         number += 1

@@ -50,6 +50,7 @@ EXACT = [
 NULLABLE = {
     "webhook_max_price",
     "webhook_daily_spend",
+    "list_price",
     "filter_price_min",
     "filter_price_max",
     "price_min",

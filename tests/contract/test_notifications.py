@@ -17,6 +17,7 @@ from engine.models.account import Account
 from engine.models.delivery import Endpoint
 from engine.models.notification import Notification
 from tests.contract.scene import all_hold
+from tests.contract.webhooks import URL
 from tests.world import Person, World, approved_proof, at_once
 
 ABOUT = Subject("test", "of the test")
@@ -114,8 +115,6 @@ def test_every_type_of_news_goes_to_the_sides_that_it_concerns(world: World) -> 
             ("task.violation", mailbox, worker.id, "owner"),
             ("task.assigned", mailbox, owner, "worker"),
             ("task.assigned", mailbox, worker.id, ""),
-            ("endpoint.disabled", mailbox, "deliveries", "worker"),
-            ("endpoint.disabled", None, "deliveries", "owner"),
             ("task.claimed", mailbox, worker.id, ""),
             ("task.submitted", None, "webhook", ""),
             ("rollup.created", mailbox, owner, ""),
@@ -126,6 +125,19 @@ def test_every_type_of_news_goes_to_the_sides_that_it_concerns(world: World) -> 
     with db.reading():
         titles = {row.title for row in Notification.select()}
     assert "A worker asks to join: Birds" in titles
+
+
+@pytest.mark.rule("W-06")
+def test_that_a_webhook_was_disabled_hears_whoever_registered_it(world: World) -> None:
+    gig = world.gig(title="Birds", proof_webhook_url=URL)
+    worker = world.worker(gig, webhook=URL)
+    kind = "endpoint.disabled"
+    for person, other in ((gig.owner, worker), (worker, gig.owner)):
+        told(gig.owner), told(worker)
+        (endpoint,) = person.get("/deliveries/endpoints")["endpoints"]
+        subject = events.Subject("endpoint", endpoint["id"])
+        db.write(lambda at=subject: events.append(kind, at, actor="deliveries", gig_id=gig.id))  # type: ignore[misc]
+        assert [news[0] for news in told(person)] == [kind] and told(other) == []
 
 
 @pytest.mark.rule("T-09")

@@ -17,14 +17,17 @@ from engine.models.account import ApiKey
 from engine.models.command import Command
 from engine.models.comment import Comment
 from engine.models.delivery import Delivery, Endpoint
+from engine.models.escrow import Escrow
 from engine.models.gig import Gig, Invite
 from engine.models.mailbox import Mailbox
 from engine.models.proof import Proof
+from engine.models.purchase import Purchase
 from engine.models.reputation import ReputationEvent
 from engine.models.rollup import Rollup
 from engine.models.task import QueueEntry, Task
 from engine.models.wallet import Wallet
 from tests.contract.scene import Scene, all_hold, routes
+from tests.shop import shop
 from tests.world import Person, World
 from web.paging import PageQuery
 
@@ -141,7 +144,24 @@ def lists(scene: Scene) -> dict[str, Listed]:
         values |= {"role": "gigworker", "at": 1, "gig_id": gig.id, "revised": False}
         rows.insert(ReputationEvent, values)
 
+    shop_path = shop(scene.world, vendor=stranger).path
+
+    def add_deposit() -> None:
+        """In the stranger's own shop, and as if he had ordered there himself."""
+        values = {"id": new_token(), "gig_id": shop_path.rpartition("/")[2], "task_id": task.id}
+        values |= {"attempt": next(numbers), "status": "open", "depositor": "0x", "payee": "0x"}
+        values |= {"amount_units": 1, "fee_bps": 0, "reclaimer": "0x", "salt": "0x"}
+        values |= {"expires_at": 1, "command_id": command.id, "created_at": 1}
+        rows.insert(Escrow, values)
+        bought = {name: values[name] for name in ("gig_id", "task_id", "created_at")}
+        bought |= {"client_id": stranger.id, "deposit_id": values["id"], "minimum_units": 1}
+        rows.insert(Purchase, bought)
+
     return {
+        "purchases.list_orders": Listed("/orders", "orders", stranger, add_deposit, "deposit_id"),
+        "purchases.list_deposits": Listed(
+            f"{shop_path}/deposits", "deposits", stranger, add_deposit, "deposit_id"
+        ),
         "gigs.mine": Listed("/gigs/mine?tag=wanted", "gigs", stranger, add_gig),
         "mailboxes.mine": Listed("/mailboxes/mine", "mailboxes", worker, add_mailbox),
         "mailboxes.available": Listed(
@@ -186,6 +206,8 @@ def lists(scene: Scene) -> dict[str, Listed]:
 
 
 NAMES = (
+    "purchases.list_orders",
+    "purchases.list_deposits",
     "gigs.mine",
     "mailboxes.mine",
     "mailboxes.of_gig",

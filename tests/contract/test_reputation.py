@@ -22,6 +22,7 @@ MEMBERS = {
     "rejection_tag",
     "revised",
     "tx_hash",
+    "withdrawn_by",
 }
 
 

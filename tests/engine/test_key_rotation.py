@@ -19,8 +19,11 @@ from engine.models.access import StoredAnswer
 from engine.models.command import Command
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
+from engine.models.task import Task
 from engine.models.wallet import Wallet
+from tests.contract.webhooks import URL
 from tests.process import MUSTER
+from tests.shop import shop
 from tests.world import ADMIN_KEY, MASTER_KEY, Person, World
 
 KEY = {"idempotency-key": "the first"}
@@ -33,6 +36,9 @@ def fill(world: World) -> dict[str, Any]:
     worker = world.worker(gig)
     old_gig = gig.owner.post(f"{gig.path}/webhook-secret/rotate")["webhook_secret"]
     answer = gig.owner.call("POST", "/gigs", BODY, headers=KEY).ok()
+    place = shop(world)
+    hook = {"order_webhook_url": URL, "order_webhook_secret": "of my own choice"}
+    order_id = place.order(place.buyer(), **hook)
     letter = install.current().keyring.encrypt("a letter")
     arguments = {"to": "a@example.com", "encrypted_body": letter, "until": 2**50}
     command = db.write(
@@ -46,6 +52,7 @@ def fill(world: World) -> dict[str, Any]:
         "worker_secret": worker.secret,  # type: ignore[attr-defined]
         "answer": answer,
         "letter": command.id,
+        "order": order_id,
     }
 
 
@@ -57,8 +64,10 @@ def read(world: World, made: dict[str, Any]) -> None:
         mailbox = Mailbox.get(Mailbox.id == made["mailbox"])
         wallets = list(Wallet.select().where(Wallet.is_hot_wallet))
         letter = Command.get(Command.id == made["letter"]).arguments["encrypted_body"]
+        order = Task.get(Task.id == made["order"])
     assert webhook_secrets.signing(gig, now) == made["secrets"]
     assert webhook_secrets.of(mailbox) == made["worker_secret"]
+    assert webhook_secrets.signing(order, now) == ("of my own choice",)
     keyring = install.current().keyring
     assert keyring.decrypt(letter) == "a letter"
     assert wallets
@@ -88,15 +97,16 @@ def test_after_a_rotation_everything_opens_without_the_old_key(
     counted = {name: (one.renewed, one.current) for name, one in first.counts.items()}
     assert first.ok and first.late == 0
     assert counted == {
-        "wallets": (1, 0),
-        "gig_secrets": (2, 0),
-        "mailbox_secrets": (1, 0),
+        "wallets": (3, 0),
+        "gig_secrets": (3, 0),
+        "mailbox_secrets": (3, 0),
+        "order_secrets": (1, 0),
         "stored_answers": (1, 0),
         "letters": (1, 0),
     }
     again = key_rotation.run()
     assert again.ok and not any(one.renewed for one in again.counts.values())
-    assert sum(one.current for one in again.counts.values()) == 6
+    assert sum(one.current for one in again.counts.values()) == 12
     world.stop()
     world = World(*backend, MASTER_KEYS=new)
     read(world, made)
@@ -233,8 +243,16 @@ def test_the_command_counts_and_says_when_an_old_key_is_missing(
 def test_a_secret_that_was_plain_is_sealed(backend: tuple[str, str]) -> None:
     world = World(*backend, MASTER_KEYS="")
     gig = world.gig()
+    # What somebody chose may look like anything.
+    chosen = "sealed:it only looks so"
+    plain = webhook_secrets.seal_any(chosen)
+    assert webhook_secrets.unseal_any(plain) == chosen and chosen in plain
     world.stop()
     world = World(*backend)
+    sealed = webhook_secrets.renew_any(plain)
+    assert sealed is not None and chosen not in sealed
+    assert webhook_secrets.unseal_any(sealed) == chosen == webhook_secrets.unseal_any(plain)
+    assert webhook_secrets.renew_any(sealed) is None
     assert key_rotation.run().counts["gig_secrets"].renewed == 1
     with db.reading():
         row = Gig.get(Gig.id == gig.id)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ import requests
 
 ROOT = Path(__file__).parents[2]
 MUSTER = Path(sys.executable).with_name("muster")
-# What the demo plays.
-MODES = ("queue", "queue_solo")
+# What the demo plays, and what the worker or vendor has earned by it.
+EARNED = {"queue": "2.5", "queue_solo": "2.5", "inbound_order": "2.27"}
 
 
 def free_port() -> int:
@@ -83,12 +84,13 @@ def up(tmp_path: Path, anvil: None) -> Iterator[Up]:
 
 
 @pytest.mark.rule("Z-01")
-def test_the_lines_of_the_readme_end_with_usdc_in_the_workers_wallet(up: Up) -> None:
+def test_the_lines_of_the_readme_end_with_usdc_in_the_wallets_of_worker_and_vendor(up: Up) -> None:
     up.start()
     text = (ROOT / "README.md").read_text()
     (lines,) = re.findall(r"```sh\n(dev\(\).*?)```", text, re.S)
+    (orders,) = re.findall(r"```sh\n(# The vendor opens a shop.*?)```", text, re.S)
     shell = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail", "-c", lines],
+        ["bash", "-eu", "-o", "pipefail", "-c", f"{lines}\n{orders}"],
         cwd=up.folder,
         capture_output=True,
         text=True,
@@ -98,6 +100,9 @@ def test_the_lines_of_the_readme_end_with_usdc_in_the_workers_wallet(up: Up) -> 
     assert '"usdc_balance": "2.5"' in shell.stdout
     assert "on chain: $2.50" in shell.stdout
     assert "The books balance." in shell.stdout
+    assert "Held by no one's hand…" in shell.stdout
+    assert '"funded_total": 3.3' in shell.stdout and '"net_amount": 3' in shell.stdout
+    assert "[('withdrawn', 3.3), ('settled', 3.3)]" in shell.stdout
 
 
 @pytest.mark.rule("Z-01")
@@ -108,18 +113,26 @@ def test_a_second_start_keeps_all_data_however_the_first_one_ended(up: Up, how: 
     demo = [MUSTER, "demo", "--json"]
     played = subprocess.run(demo, cwd=up.folder, capture_output=True, check=True, timeout=120)
     told = json.loads(played.stdout)
-    for mode in MODES:
-        assert (told[mode]["before"], told[mode]["after"]) == ("0", "2.5"), mode
+    for mode, earned in EARNED.items():
+        wallets = told[mode]["wallets"]
+        (worker,) = [wallets[who] for who in wallets if who in ("worker", "vendor")]
+        assert (worker["before"], worker["after"]) == ("0", earned), mode
+    order = told["inbound_order"]
+    buyer = order["wallets"]["buyer"]
+    assert Decimal(buyer["before"]) - Decimal(buyer["after"]) == Decimal("2.5")
+    assert order["note_before"] is None and order["note_after"].startswith("hello")
     status = up.stop(how)
     assert status == (0 if how == signal.SIGTERM else -signal.SIGKILL)
 
     second = up.start()
     for name in ("owner", "worker", "treasury_address", "usdc_address"):
         assert second[name] == first[name]
-    headers = {"x-api-key": first["owner"]["api_key"]}
-    answer = requests.get(f"{second['base_url']}/api/gigs/mine", headers=headers, timeout=10)
-    titles = {gig["title"] for gig in answer.json()["gigs"]}
-    assert titles == {f"Demo of {mode}" for mode in MODES}
+    titles = set()
+    for name in ("owner", "worker"):
+        headers = {"x-api-key": first[name]["api_key"]}
+        answer = requests.get(f"{second['base_url']}/api/gigs/mine", headers=headers, timeout=10)
+        titles |= {gig["title"] for gig in answer.json()["gigs"]}
+    assert titles == {f"Demo of {mode}" for mode in EARNED}
     audit = subprocess.run([MUSTER, "audit"], cwd=up.folder, capture_output=True, timeout=60)
     assert audit.returncode == 0, audit.stdout + audit.stderr
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine import assignments, availability, bulk_changes, deletions, task_changes
+from engine import (
+    assignments,
+    availability,
+    bulk_changes,
+    deletions,
+    order_briefs,
+    task_changes,
+)
 from engine.bulk_changes import Applied
 from engine.task_changes import Changed
 from web import auth
@@ -68,16 +75,13 @@ def tags(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
 @routes.arguments(schemas.PrivateDetailsChange)
 @routes.response(200, schemas.PrivateDetailsChanged)
 def private_details(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
-    """Write the part of the brief that only the task's holder reads; null clears it."""
-    changed = task_changes.one(
-        task_changes.PRIVATE_DETAILS,
-        auth.caller(),
-        gig_id,
-        task_id,
-        body["private_details"],
-    )
-    told = {"id": changed.task.id, "private_details": changed.task.private_details}
-    return {"success": True, **told}
+    """Write the part of the brief that only the task's holder reads; null clears it.
+
+    Of an order its buyer writes it, for the vendor, until he has paid: 403 `not_draft_writer` for
+    the vendor, and 409 with the mode's name for everybody after that.
+    """
+    task = order_briefs.set_private_details(auth.caller(), gig_id, task_id, body["private_details"])
+    return {"success": True, "id": task.id, "private_details": task.private_details}
 
 
 @routes.route("/gigs/<gig_id>/tasks/<task_id>/availability", methods=["PATCH"])
@@ -119,11 +123,27 @@ def delete(gig_id: str, task_id: str) -> dict[str, Any]:
     return {"success": True}
 
 
+@routes.route("/gigs/<gig_id>/queue/<task_id>", methods=["DELETE"])
+@routes.response(200, Success)
+def delete_one(gig_id: str, task_id: str) -> dict[str, Any]:
+    """The same, by the task's place in the queue (A-02)."""
+    deletions.delete(auth.caller(), gig_id, task_id)
+    return {"success": True}
+
+
 @routes.route("/gigs/<gig_id>/queue/all", methods=["DELETE"])
 @routes.response(200, schemas.QueueDeleted)
 def delete_queued(gig_id: str) -> dict[str, Any]:
     """Delete all that waits in the queue, also what is reserved (A-02)."""
     deleted, is_all = bulk_changes.delete_queued(auth.caller(), gig_id)
+    return {"success": True, "deleted": deleted, "more": not is_all}
+
+
+@routes.route("/gigs/<gig_id>/inbound/all", methods=["DELETE"])
+@routes.response(200, schemas.QueueDeleted)
+def delete_inbound(gig_id: str) -> dict[str, Any]:
+    """Delete all that came in and waits: the same as of the queue (A-02)."""
+    deleted, is_all = bulk_changes.delete_inbound(auth.caller(), gig_id)
     return {"success": True, "deleted": deleted, "more": not is_all}
 
 

@@ -50,6 +50,9 @@ def list_comments(query: dict[str, Any], gig_id: str, task_id: str) -> dict[str,
     can no longer read the task, since another has been given it, cannot read its comments either.
     A worker's copy of a task has comments of its own, between him and the owner.
 
+    About an order its two sides talk, from its draft on, and both read all but what is `private`.
+    Others in the gig read that under `public` alone, once the order is sent.
+
     403 `not_a_member` without an active mailbox. `total` counts what was deleted too.
     """
     conversation = comments.read(auth.caller(), gig_id, task_id)
@@ -105,6 +108,10 @@ def set_policy(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any
     """Say who reads and writes what is said about a task from now on; null: as the gig has it.
 
     Copies that workers have of it keep a policy of their own.
+
+    An order's is its buyer's to say, also once it is paid for: 403 `not_draft_writer` for the
+    vendor. `public` makes a link to it, which any other policy takes away (O-07).
     """
-    policy = commenting.set_policy(auth.caller(), gig_id, task_id, body["policy"])
-    return {"success": True, "policy": policy}
+    now = commenting.set_policy(auth.caller(), gig_id, task_id, body["policy"])
+    told = {"policy": now.policy, "public_link": now.public_link, "public_token": now.public_token}
+    return {"success": True, **{name: one for name, one in told.items() if one is not None}}

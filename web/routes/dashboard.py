@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import aliases, dashboard, endpoints, payouts, proof_labels, receiving
+from engine import aliases, dashboard, endpoints, evidence, payouts, proof_labels, receiving
 from engine.models.gig import Gig
-from engine.operations import OWNER
-from web import auth, paging, views
+from web import auth, order_views, paging, views
 from web.blueprint import Routes
 from web.mailbox_views import mailbox_view
 from web.proof_views import proof_view
@@ -29,7 +28,7 @@ def read(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     pages = {name: _page(gig, name, query) for name in schemas.LISTS}
     mailboxes, proofs, rollups, tasks = (pages[name][0] for name in schemas.LISTS)
     received, carried = receiving.of(mailboxes), payouts.proof_ids(rollups)
-    names = aliases.of(caller, tasks)
+    names, reader = aliases.of(caller, tasks), order_views.reader(caller, tasks)
     proof_names = proof_labels.names_of(caller, proofs)
     disabled = dashboard.disabled_endpoints(gig)
     waiting = endpoints.waiting([one.id for one in disabled])
@@ -40,11 +39,14 @@ def read(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
             mailbox_view(one, worker=False, received=received[one.id]) for one in mailboxes
         ],
         "proofs": [
-            proof_view(one, frozenset({OWNER}), alias=proof_names.get(one.id)) for one in proofs
+            proof_view(one, seen_as, alias=proof_names.get(one.id))
+            for one, seen_as in evidence.seen_by_owner(gig, proofs)
         ],
         "rollups": [views.rollup_view(one, carried[one.id]) for one in rollups],
         "tasks": [
-            views.task_view(gig, one, owner=True, preview=True, alias=names.get(one.id))
+            views.task_view(
+                gig, one, owner=True, preview=True, alias=names.get(one.id), reader=reader
+            )
             for one in tasks
         ],
         "next": {f"{name}_cursor": cursor for name, (_, cursor) in pages.items()},

@@ -93,7 +93,15 @@ def rotate_of_mailbox(body: dict[str, Any], gig_id: str, mailbox_id: str) -> dic
 
 def _endpoints(found: list[Endpoint]) -> list[dict[str, Any]]:
     waiting = endpoints.waiting([one.id for one in found])
-    return [{**one.__data__, "waiting": waiting.get(one.id, 0)} for one in found]
+    hidden = {"url": None}
+    return [
+        {
+            **one.__data__,
+            **(hidden if one.kind in endpoints.WRITE_ONLY else {}),
+            "waiting": waiting.get(one.id, 0),
+        }
+        for one in found
+    ]
 
 
 def _row(one: Logged) -> dict[str, Any]:

@@ -38,6 +38,9 @@ def settle(_: dict[str, Any], gig_id: str) -> Any:
     The answer has the payouts that were made now, and those that were under way already. Rejected
     proofs are carried as well, by rollups that pay nothing (`settled`): their verdicts are final
     from then on. The fee comes on top, so a worker gets all of the gross.
+
+    In a shop each order is paid out of its own deposit, to the wallet that its terms name. The
+    vendor settles every order, a buyer his own (O-11).
     """
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed() or outcome.recorded(settlement.request(auth.caller(), gig_id))
@@ -60,7 +63,8 @@ def settle(_: dict[str, Any], gig_id: str) -> Any:
 @routes.arguments(PageQuery, location="query")
 @routes.response(200, schemas.RollupList)
 def list_rollups(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
-    """The gig's payouts for its owner, his own for a worker; oldest first."""
+    """The gig's payouts for its owner, his own for a worker, those of his orders for a buyer;
+    oldest first."""
     found, cursor = paging.page(
         f"rollups:{gig_id}",
         query,
@@ -76,7 +80,7 @@ def list_rollups(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
 @routes.arguments(PageQuery, location="query")
 @routes.response(200, schemas.RollupList)
 def my_rollups(query: dict[str, Any]) -> dict[str, Any]:
-    """The caller's payouts in every gig, oldest first."""
+    """What the caller's mailboxes are paid, in every gig; oldest first."""
     caller = auth.caller()
     found, cursor = paging.page(
         f"rollups:{caller.account_id}",

@@ -15,6 +15,7 @@ from engine import (
     webhook_secrets,
 )
 from engine.errors import Refused
+from engine.operations import OWNER
 from web import auth, etags, outcome, paging, stream, views, waiting
 from web.blueprint import Routes
 from web.schemas import gigs as schemas
@@ -65,12 +66,15 @@ def mine(query: dict[str, Any]) -> dict[str, Any]:
 @routes.route("/gigs/<gig_id>", key=auth.caller_if_any, etag=True)
 @routes.response(200, schemas.GigAnswer)
 def read(gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """One gig; notes and the webhook's URL for its owner only (G-02).
+    """One gig; notes and the webhook's URL for its owner only, but see there (G-02).
+
+    A shop shows beside them what a buyer must know before he pays: the fee and the chain (O-04).
 
     The ETag is the same for everybody, and stays while only the funds change.
     """
-    gig, owner = gigs.read(auth.caller_if_any(), gig_id)
-    return {"gig": views.gig_view(gig, owner=owner)}, etags.headers(gig.revision)
+    gig, has = gigs.read(auth.caller_if_any(), gig_id)
+    view = views.gig_view(gig, owner=OWNER in has, has=has)
+    return {"gig": view}, etags.headers(gig.revision)
 
 
 @routes.route("/gigs/<gig_id>", methods=["PATCH"], etag=True)
@@ -132,10 +136,16 @@ def cancel(_: dict[str, Any], gig_id: str) -> Any:
 
 
 @routes.route("/gigs/<gig_id>/rotate-token", methods=["POST"])
+@routes.arguments(schemas.Confirm)
 @routes.response(200, schemas.GigAnswer)
-def rotate_token(gig_id: str) -> dict[str, Any]:
-    """A new token in the webhook's URL; the old one fails at once (G-04)."""
-    return {"gig": views.gig_view(gig_changes.rotate_token(auth.caller(), gig_id), owner=True)}
+def rotate_token(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
+    """A new token in the webhook's URL; the old one fails at once (G-04).
+
+    Where members order it locks out every buyer, so it takes `{"confirm": true}`; 409
+    `requires_confirmation` without it.
+    """
+    gig = gig_changes.rotate_token(auth.caller(), gig_id, confirmed=body["confirm"])
+    return {"gig": views.gig_view(gig, owner=True)}
 
 
 @routes.route("/gigs/<gig_id>/events")

@@ -24,7 +24,7 @@ DEFAULT_CONTENT_TYPE = "application/octet-stream"
     methods=["POST"],
     key=None,
     payload=True,
-    refuses=[402, 403, 502],
+    refuses=[401, 402, 403, 502],
 )
 @routes.arguments(schemas.SubmitQuery, location="query")
 @routes.response(200, schemas.Submitted)
@@ -35,6 +35,10 @@ def submit(query: dict[str, Any], gig_id: str) -> Any:
     With `draft` it is kept for the gig's owner to publish (T-05), as is what the token may not
     spend (G-04). In a `task_escrow` gig a task is funded first, and handed to workers once that is
     final (Y-07).
+
+    In a shop this door only saves draft orders, `draft` is needed, and so is the buyer's own key:
+    401 without one, 403 `not_a_member` without an active mailbox, and 409 with the mode's name for
+    what no buyer may say of an order.
     """
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed()
@@ -43,7 +47,7 @@ def submit(query: dict[str, Any], gig_id: str) -> Any:
     token, draft_id = query.pop("token"), query.pop("draft_id")
     content_type = request.content_type or DEFAULT_CONTENT_TYPE
     sent = Form(payload=_payload(), content_type=content_type[:200], **query)
-    taken = submissions.submit(gig_id, token, sent, draft_id, auth.caller_if_any())
+    taken = submissions.submit(gig_id, token, sent, draft_id, auth.caller_if_any)
     if taken.command is None:
         return taken.answer
     command_id = outcome.recorded(taken.command)

@@ -8,27 +8,13 @@ from typing import Any
 from flask import current_app
 
 from engine import accounts, clock, install, migrate, modes
-from engine.chain.errors import ChainUnavailable
-from engine.chain.networks import chain_name, is_testnet
 from engine.db import db
 from jobs.runtime import Runtime
-from web import auth, views
+from web import auth, shop_views, views
 from web.blueprint import Routes
 from web.schemas.accounts import Health, Modes, Provision, Provisioned, Ready
 
 routes = Routes("install", "The install itself, and accounts.")
-
-
-def _chain() -> dict[str, Any] | None:
-    """The chain as its node names it; None while it does not answer (H-13)."""
-    chain, pulse = install.current().chain, install.current().pulse
-    if chain is None or pulse is None or not pulse.answers():
-        return None
-    try:
-        number = chain.chain_id()
-    except ChainUnavailable:
-        return None
-    return {"chain_id": number, "chain_name": chain_name(number), "is_testnet": is_testnet(number)}
 
 
 @routes.route("/health", key=None)
@@ -41,7 +27,7 @@ def health() -> dict[str, Any]:
         "stage": settings.STAGE,
         "timestamp": clock.now(),
         "version": version("muster"),
-        "chain": _chain(),
+        "chain": shop_views.chain_view(),
         "treasury_address": settings.TREASURY_ADDRESS or None,
         "usdc_address": settings.USDC_ADDRESS or None,
     }

@@ -82,7 +82,7 @@ def _shown(seen: Seen) -> Page:
         **rendering.body(seen.task),
         "gig": seen.gig,
         "task": view,
-        "price": rendering.price(view["shown_price_units"]),
+        "price": rendering.price(view.get("shown_price_units")),
         "private_details": view.get("private_details"),
     }
 
@@ -162,8 +162,13 @@ def _invited(gig_id: str, token: str) -> Page:
 
 
 def _terms(gig: Gig) -> Page:
-    pays = rendering.price(gig.price_units)
-    return {"gig": gig, "gig_price": pays, "own_names": _own_names(gig)}
+    listed = gig.list_price_units
+    return {
+        "gig": gig,
+        "gig_price": rendering.price(gig.price_units),
+        "list_price": None if listed is None else rendering.price(listed),
+        "own_names": _own_names(gig),
+    }
 
 
 def _own_names(gig: Gig) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from engine import (
     aliases,
     available_work,
+    gigs,
     inbound_lists,
     joining,
     leaving,
@@ -15,7 +16,7 @@ from engine import (
     receiving,
     webhook_secrets,
 )
-from web import auth, paging, views
+from web import auth, order_views, paging, views
 from web.blueprint import Routes
 from web.mailbox_views import mailbox_view, my_mailbox_view, work_view
 from web.paging import PageQuery
@@ -57,16 +58,22 @@ def of_gig(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
 
 @routes.route("/gigs/<gig_id>/mailboxes/<mailbox_id>", methods=["PATCH"])
 @routes.arguments(schemas.MailboxPatch)
-@routes.response(200, schemas.MailboxAnswer)
+@routes.response(200, schemas.MailboxChanged)
 def update(body: dict[str, Any], gig_id: str, mailbox_id: str) -> dict[str, Any]:
     """Owner and worker each change their own fields (M-02).
 
-    When the owner makes it inactive, what it holds goes back at once; active approves it.
+    When the owner makes it inactive, what it holds goes back at once; active approves it. A
+    vendor who sets a webhook of his own place in his shop is told what signs it.
     """
     caller = auth.caller()
     mailbox = mailbox_settings.update(caller, gig_id, mailbox_id, body)
     own = mailbox.account_id == caller.account_id
-    return {"mailbox": mailbox_view(mailbox, worker=own)}
+    answer = {"success": True, "mailbox": mailbox_view(mailbox, worker=own)}
+    # It was made with the shop, so no joining has shown him its secret.
+    vendors = gigs.get(gig_id).owner_mailbox_id == mailbox.id
+    if vendors and any(body.get(url) for url in mailboxes.WEBHOOKS):
+        answer["webhook_secret"] = webhook_secrets.of(mailbox)
+    return answer
 
 
 @routes.route("/gigs/<gig_id>/mailboxes/<mailbox_id>", methods=["DELETE"])
@@ -111,8 +118,11 @@ def inbound(query: dict[str, Any], mailbox_id: str) -> dict[str, Any]:
         lambda task: (task.claimed_at, task.number),
     )
     names, own = aliases.of(caller, found), frozenset({mailbox.id})
+    reader = order_views.reader(caller, found)
     shown = [
-        views.task_view(gig, task, mailbox_ids=own, preview=True, alias=names.get(task.id))
+        views.task_view(
+            gig, task, mailbox_ids=own, preview=True, alias=names.get(task.id), reader=reader
+        )
         for task in found
     ]
     return {"mailbox_id": mailbox_id, "tasks": shown, "next_cursor": cursor}

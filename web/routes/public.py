@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import invites, share_links
+from engine import invites, order_links, share_links
 from engine.errors import Refused
 from engine.handing_in import HandIn
-from web import limits, share_views, shares, views
+from web import limits, paging, share_views, shares, views
 from web.blueprint import Routes
+from web.routes.comments import view as comment_view
 from web.routes.holding import passed_on
 from web.schemas import public as schemas
 from web.schemas.holding import PassedOn
 
 routes = Routes("public", "What the links open that people are sent. No key is needed.")
+# Of one answer, about a shared order.
+MOST_COMMENTS = 500
 
 
 @routes.route("/public/invite-info", key=None, refuses=[404, 410, 429])
@@ -49,6 +52,36 @@ def task(query: dict[str, Any]) -> dict[str, Any]:
     """A task that waits, or that is the mailbox's; 404 for every other one (R-07)."""
     link = share_links.follow(shares.opened(query["token"]))
     return {"task": share_views.shared_task_view(link, share_links.read_task(link, query["task"]))}
+
+
+@routes.route("/public/order", key=None, refuses=[404, 429])
+@routes.arguments(schemas.SharedOrderQuery, location="query")
+@routes.response(200, schemas.SharedOrderAnswer)
+def order(query: dict[str, Any]) -> dict[str, Any]:
+    """An order that its buyer shares, and what its two sides say of it, but for private words.
+
+    One 404 for a wrong token, for no such order, and for one that is not shared. For more than 500
+    comments ask again with `cursor`.
+    """
+    shared = limits.public_token(
+        query["token"],
+        lambda token: order_links.find(query["gig"], query["task"], token),
+        order_links.unknown(),
+    )
+    conversation = shared.conversation
+    found, cursor = paging.page(
+        f"order:{query['task']}",
+        {"limit": MOST_COMMENTS, "cursor": query["cursor"]},
+        lambda limit, after: order_links.talk(shared, limit, after),
+        lambda one: (one.comment.created_at, one.comment.id),
+    )
+    return {
+        "gig_title": conversation.gig.title,
+        "order": share_views.shared_order_view(shared),
+        "comments": [comment_view(conversation, one) for one in found],
+        "can_post": conversation.can_post,
+        **({} if cursor is None else {"next_cursor": cursor}),
+    }
 
 
 @routes.route("/public/submit-proof", methods=["POST"], key=None, refuses=[403, 404, 409, 410, 429])

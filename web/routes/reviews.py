@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import bulk_reviews, evidence, proof_labels, proof_reports, proofs
+from flask import Response
+
+from engine import bulk_reviews, deletions, evidence, proof_labels, proof_reports, proofs
 from engine.errors import Refused
 from engine.models.proof import Proof
-from engine.operations import OWNER
 from engine.proofs import Reviewed, Verdict
 from web import auth, etags, paging
 from web.blueprint import Routes
@@ -24,7 +25,8 @@ routes = Routes("reviews", "Proofs, and the verdicts on them.")
 def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     """The gig's proofs for its owner, his own for a worker; oldest first.
 
-    A draft is listed for its submitter alone.
+    In a shop its vendor reads them all, and each buyer those of his own orders. A draft is listed
+    for its submitter alone.
     """
     caller = auth.caller()
     found, cursor = paging.page(
@@ -38,12 +40,20 @@ def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     return {"proofs": shown, "next_cursor": cursor}
 
 
+@routes.route("/gigs/<gig_id>/proofs/all", methods=["DELETE"])
+@routes.response(409)
+def delete_all(gig_id: str) -> Response:
+    """No proof is ever deleted: payouts are settled against them (Y-02)."""
+    deletions.delete_proofs(auth.caller(), gig_id)
+
+
 @routes.route("/gigs/<gig_id>/proofs/<proof_id>", etag=True)
 @routes.response(200, ProofAnswer)
 def read_proof(gig_id: str, proof_id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """One proof.
 
-    Its private note opens to the reviewer once it is paid out (R-06); what pays nothing opens none.
+    Its private note opens to the reviewer once it is paid out (R-06); what pays nothing opens none,
+    but for a delivery of a free order, whose approval opens it. An order's reviewer is its buyer.
     The ETag names what was handed in: it changes when the proof is withdrawn and handed in again.
     """
     proof, seen_as = evidence.read(auth.caller(), gig_id, proof_id)
@@ -68,6 +78,10 @@ def review(
     done again (`returned`), or the review time has run out (`timeout_approved`). With
     `If-Match` only if what was handed in is what you have read. Settling carries rejected proofs as
     well, which pay nothing.
+
+    Of an order only its buyer decides: 403 for the vendor. The approval of a free order is final
+    (`free_order_approved`); an order that is being undone answers `in_progress`, and one that was,
+    `order_withdrawn`.
     """
     with etags.if_match() as read:
         done = proofs.review(auth.caller(), gig_id, proof_id, _verdict(body), read)
@@ -128,11 +142,14 @@ def report(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
     """Dispute what the end of the review time has approved, before a payout carries it (R-05).
 
     A reported proof is not paid. Its price stays set aside in a cancelled gig, and a deposit of its
-    own stays in the contract, until the owner approves it after all; he cannot reject it. 409
+    own stays in the contract, until its reviewer approves it after all; he cannot reject it. 409
     `not_reportable` for any other proof. Again changes nothing.
+
+    Of an order either side may report; then its buyer may approve it, either side may undo it, and
+    where neither does, the operator rules.
     """
     proof = proof_reports.report(auth.caller(), gig_id, proof_id, body["reason"])
-    return _shown(proof, frozenset({OWNER}))
+    return _shown(proof, evidence.reads(auth.caller(), proof))
 
 
 @routes.route("/gigs/<gig_id>/proofs/<proof_id>/tags", methods=["PATCH"])
@@ -141,7 +158,7 @@ def report(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
 def change_tags(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
     """Replace a proof's tags.
 
-    The owner may at any time, the submitter until it is decided (409 `already_reviewed`).
+    Its reviewer may at any time, the submitter until it is decided (409 `already_reviewed`).
     """
     proof = proof_labels.tag(auth.caller(), gig_id, proof_id, body["tags"])
     return {"success": True, "id": proof.id, "tags": proof.tags}

@@ -87,7 +87,7 @@ def _shown(link: Link, task: Task) -> Page:
         **rendering.body(task),
         "task": view,
         "rejected": rejected,
-        "price": rendering.price(view["shown_price_units"]),
+        "price": rendering.price(view.get("shown_price_units")),
         "until": times.iso_ms_or_none(view["expires_at"]),
         "notice": _WAITS if refusal is None and task.status == "queued" else refusal,
         "proves": refusal is None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine import aliases, availability, shelf, violations
-from web import auth, paging, views
+from web import auth, order_views, paging, views
 from web.blueprint import Routes
 from web.paging import PageQuery
 from web.schemas import changes as change_schemas
@@ -17,12 +17,20 @@ routes = Routes("tasks", "Tasks.")
 @routes.route("/gigs/<gig_id>/tasks/<task_id>")
 @routes.response(200, schemas.TaskAnswer)
 def read(gig_id: str, task_id: str) -> dict[str, Any]:
-    """One task with its whole body; for its holder and the owner with the private details."""
+    """One task with its whole body; for its holder and the owner with the private details.
+
+    Of an order its buyer and its vendor are shown those and its money; other members of the shop
+    see one that was sent, without the fields that say so, and no draft.
+    """
     caller = auth.caller()
     seen = shelf.read(caller, gig_id, task_id)
-    alias = aliases.of(caller, [seen.task]).get(seen.task.id)
     view = views.task_view(
-        seen.gig, seen.task, owner=seen.owner, mailbox_ids=seen.mailbox_ids, alias=alias
+        seen.gig,
+        seen.task,
+        owner=seen.owner,
+        mailbox_ids=seen.mailbox_ids,
+        alias=aliases.of(caller, [seen.task]).get(seen.task.id),
+        reader=order_views.reader(caller, [seen.task]),
     )
     if seen.owner:
         view["violation_count"] = violations.counts([seen.task]).get(seen.task.number, 0)

@@ -100,6 +100,14 @@ class ModeView(Schema):
     )
     query = fields.List(fields.String(), required=True)
     refuses = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
+    confirms = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        required=True,
+        metadata={
+            "description": 'Operations that take `{"confirm": true}`, and why.',
+        },
+    )
 
 
 class Modes(Schema):

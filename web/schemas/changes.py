@@ -209,7 +209,13 @@ class Assigned(Schema):
 
 class SkippedUpdate(Schema):
     id = fields.String(required=True)
-    reason = one_of("not_found", "already_claimed", "not_in_queue", required=True)
+    reason = fields.String(
+        required=True,
+        metadata={
+            "description": "`not_found`, `already_claimed`, `not_in_queue`, or the name of the "
+            "gig's mode, where that never makes such a change."
+        },
+    )
 
 
 class _BatchDone(Schema):

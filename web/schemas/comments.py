@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from engine.comment_readers import CLIENT, GIGWORKER, POLICIES
+from engine.comment_readers import POLICIES
 from engine.commenting import MAX_CHARACTERS
+from engine.parties import CLIENT, GIGWORKER
 from web.fields import Flag, Time, one_of, text
 from web.paging import Page
 
@@ -81,4 +82,13 @@ class PolicyChanged(Schema):
     success = fields.Boolean(required=True)
     policy = one_of(
         *POLICIES, required=True, metadata={"description": "What holds for the task now."}
+    )
+    public_link = fields.Boolean(
+        metadata={"description": "Of an order: does a link open it to whoever has that?"}
+    )
+    public_token = fields.String(
+        metadata={
+            "description": "Of that link: `GET /public/order?gig=&task=&token=`. Only where this "
+            "call has made it."
+        }
     )

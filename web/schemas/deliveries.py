@@ -8,7 +8,7 @@ from web.fields import Instant, Time, Whole, one_of, text
 from web.paging import Page, PageQuery
 from web.schemas.states import state
 
-# Of endpoints, each a URL of a gig's or a mailbox's.
+# Of endpoints, each a URL of a gig's, a mailbox's or an order's.
 KINDS = sorted({kind for heard in AUDIENCES.values() for kind, _ in heard})
 
 
@@ -77,14 +77,18 @@ class Replayed(Schema):
 
 
 class EndpointView(Schema):
-    """A URL that the caller registered: a gig's (`gig.proofs`, `gig.joins`) or a mailbox's
-    (`mailbox.tasks`, `mailbox.events`)."""
+    """A URL that the caller registered: a gig's (`gig.proofs`, `gig.joins`), a mailbox's
+    (`mailbox.tasks`, `mailbox.events`) or that of an order of his (`task.order`)."""
 
     id = fields.String(required=True)
     kind = one_of(*KINDS, required=True)
-    owner_id = fields.String(required=True, metadata={"description": "The gig or the mailbox."})
+    owner_id = fields.String(
+        required=True, metadata={"description": "The gig, the mailbox or the task."}
+    )
     url = fields.String(
-        required=True, allow_none=True, metadata={"description": "Null once it was removed."}
+        required=True,
+        allow_none=True,
+        metadata={"description": "Null once it was removed; of an order it is never shown."},
     )
     status = state("endpoint", required=True)
     disabled_at = Time(required=True, allow_none=True)

@@ -46,8 +46,8 @@ class GigFields(Schema):
     owner_wallet = fields.String(
         allow_none=True,
         metadata=about(
-            "The address of the owner's hot wallet that pays for tasks with `task_escrow`; only he "
-            "sees it."
+            "The address of the owner's hot wallet that pays for tasks with `task_escrow`, or at "
+            "which his own mailbox in a new shop is paid; only he sees it."
         ),
     )
     join_policy = one_of(
@@ -178,7 +178,16 @@ class GigFields(Schema):
     )
 
 
-class GigCreate(GigFields):
+class _Said(GigFields):
+    """What is looked at, and of no gig."""
+
+    price_tbd = Flag(
+        load_only=True,
+        metadata=about("A task says of itself that its price is to be decided; no gig does."),
+    )
+
+
+class GigCreate(_Said):
     """Every field but the title may be left out."""
 
     defaults: ClassVar[Mapping[str, Any]] = gig_settings.DEFAULTS
@@ -191,7 +200,7 @@ class GigCreate(GigFields):
     )
 
 
-class GigPatch(GigFields):
+class GigPatch(_Said):
     """What is left out stays as it is."""
 
     untaken: ClassVar[Mapping[str, str]] = {

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Money, Raw, Time, Whole, WholeText, text
+from web.fields import Flag, Money, Raw, Time, Whole, WholeText, text
 from web.paging import Page, PageQuery
+from web.schemas.accounts import ChainView
 from web.schemas.gig_fields import GigFields, about
 from web.schemas.states import state
 from web.strict_json import MAX_INTEGER
@@ -27,8 +28,44 @@ class GigView(GigFields):
     )
     is_owner = fields.Boolean(required=True)
     created_at = Time(required=True)
-    webhook = fields.String(metadata={"description": "The tokened URL; for its owner only."})
+    webhook = fields.String(
+        metadata=about(
+            "The tokened URL; for its owner only, and where members order for active members too."
+        )
+    )
     invite_url = fields.String()
+    # Only where members order.
+    vendor = fields.String(metadata=about("Who does the work of this shop, by his display name."))
+    fee_bps = fields.Integer(
+        allow_none=True,
+        metadata=about(
+            "The platform's fee in basis points, as the contract has it now; it comes out of each "
+            "deposit. Null: it cannot be read just now, which is not the same as no fee."
+        ),
+    )
+    chain = fields.Nested(
+        ChainView,
+        allow_none=True,
+        metadata=about("Where deposits are made. Null: unknown, since its node does not answer."),
+    )
+    escrowed_funds = Money(
+        attribute="escrowed_units",
+        allow_none=True,
+        metadata=about(
+            "Dollars that the contract holds for orders that are not settled; for the owner and "
+            "members, to show. Null: not known yet."
+        ),
+    )
+    vendor_mailbox_id = fields.String(
+        metadata=about("The owner's own mailbox, in which orders land; for him only.")
+    )
+
+
+class Confirm(Schema):
+    confirm = Flag(
+        load_default=False,
+        metadata=about("That it is meant, where the gig's mode asks for that."),
+    )
 
 
 class GigCreated(Schema):

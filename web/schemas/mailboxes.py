@@ -186,6 +186,16 @@ class MailboxAnswer(Schema):
     mailbox = fields.Nested(MailboxView, required=True)
 
 
+class MailboxChanged(MailboxAnswer):
+    success = fields.Boolean(required=True)
+    webhook_secret = fields.String(
+        metadata={
+            "description": "What signs the webhooks of a vendor's own place in his shop; only when "
+            "one of them is set."
+        }
+    )
+
+
 class MailboxList(Page):
     mailboxes = fields.List(fields.Nested(MailboxView), required=True)
 

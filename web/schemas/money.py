@@ -45,19 +45,23 @@ class RollupView(Schema):
     gross_amount = Money(
         attribute="gross_units",
         required=True,
-        metadata={"description": "Dollars that the proofs pay, without the fee."},
+        metadata={
+            "description": "Dollars that the proofs pay, without the fee; of an order, with it."
+        },
     )
     platform_fee = Money(
         attribute="fee_units",
         required=True,
-        metadata={"description": "Dollars that the pot pays on top."},
+        metadata={
+            "description": "Dollars that the pot pays on top; of an order, out of its deposit."
+        },
     )
     net_amount = Money(
         attribute="net_units",
         required=True,
         metadata={
-            "description": "Dollars that the wallet gets: all of the gross, since the fee comes on "
-            "top."
+            "description": "Dollars that the wallet gets: all of the gross where the fee comes on "
+            "top; of an order the gross without the fee."
         },
     )
     tx_hash = fields.String(required=True, allow_none=True)

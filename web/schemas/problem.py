@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Raw
+from web.fields import Raw, one_of
 from web.schemas.limits import OpenTasks, RateLimit
+
+
+class UnsettledDeposit(Schema):
+    deposit_id = fields.String(
+        required=True, allow_none=True, metadata={"description": "Null: it has no terms yet."}
+    )
+    state = one_of("pending", "open", required=True)
+    amount = Raw(
+        required=True,
+        metadata={
+            "type": ["number", "null"],
+            "format": "decimal",
+            "description": "Dollars that the buyer deposits.",
+        },
+    )
+    task_id = fields.String(required=True)
 
 
 class Problem(Schema):
@@ -28,6 +44,11 @@ class Problem(Schema):
     etag = fields.String(metadata={"description": "The tag as it stands, for `If-Match`."})
     status_now = fields.String(metadata={"description": "The state that stands in the way."})
     message_id = fields.String(metadata={"description": "The task that it is about."})
+    funded = fields.Boolean(
+        metadata={"description": "Its deposit is in the contract; it was not handed over."}
+    )
+    deposit_id = fields.String(metadata={"description": "The order's deposit, 0x hex."})
+    fee_bps = fields.Integer(metadata={"description": "The platform's rate now."})
     draft_kept = fields.Boolean(metadata={"description": "It is still a draft, as it was."})
     max_bytes = fields.Integer()
     max_rows = fields.Integer()
@@ -39,7 +60,14 @@ class Problem(Schema):
     in_use_for = fields.List(
         fields.String(), metadata={"description": "What the wallet is still needed for."}
     )
+    unsettled = fields.Integer(metadata={"description": "Orders that are not settled."})
+    deposits = fields.List(
+        fields.Nested(UnsettledDeposit),
+        metadata={"description": "Theirs, the oldest first, up to 100 of them."},
+    )
     rollup_id = fields.String()
-    proof_id = fields.String(metadata={"description": "The draft that is in the way."})
+    proof_id = fields.String(
+        metadata={"description": "The draft, or the approved delivery, that is in the way."}
+    )
     rate_limit = fields.Nested(RateLimit)
     open_tasks = fields.Nested(OpenTasks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from engine.comment_readers import CLIENT, GIGWORKER
+from engine.parties import CLIENT, GIGWORKER
 from web.fields import Money, Time, one_of
 from web.schemas.states import price_source, state
 
@@ -22,7 +22,7 @@ class ProofView(Schema):
         allow_none=True,
         metadata={
             "description": "Empty: there is none. Null: there is one, which opens to the reviewer "
-            "once the proof is paid."
+            "once the proof is paid; where the order was free, once it is approved."
         },
     )
     private_note_locked = fields.Boolean(required=True)

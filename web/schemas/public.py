@@ -9,6 +9,7 @@ from engine.handing_in import MAX_NOTE_CHARACTERS
 from engine.own_work import MAX_NAME_CHARACTERS
 from engine.violations import MAX_CHARACTERS
 from web.fields import Money, Time, one_of, tags, text
+from web.schemas.comments import CommentView
 from web.schemas.proofs import NOTE, proofs
 from web.schemas.states import state
 from web.shares import MAX_TOKEN_CHARACTERS
@@ -26,6 +27,12 @@ class InviteInfo(Schema):
     terms = fields.String(required=True)
     status = state("gig", required=True)
     price = Money(attribute="price_units", required=True)
+    list_price = Money(
+        attribute="list_price_units",
+        required=True,
+        allow_none=True,
+        metadata={"description": "What an order costs at least, in a shop; null elsewhere."},
+    )
     distribution = fields.String(required=True)
     join_policy = one_of("invite", "open", required=True)
     requires_approval = fields.Boolean(required=True)
@@ -81,6 +88,43 @@ class SharedTaskQuery(LinkQuery):
     task = text(100, 1, required=True, metadata={"description": "The task's id."})
 
 
+class SharedOrderQuery(Schema):
+    gig = text(100, 1, required=True, metadata={"description": "The gig's id."})
+    task = text(100, 1, required=True, metadata={"description": "The order's id."})
+    token = text(
+        MAX_TOKEN_CHARACTERS,
+        1,
+        required=True,
+        metadata={"description": "The `public_token` that its buyer was given with the link."},
+    )
+    cursor = fields.String(
+        load_default=None,
+        metadata={"description": "The `next_cursor` of the answer before."},
+    )
+
+
+class SharedOrder(Schema):
+    """An order as its link shows it, always with its whole body."""
+
+    id = fields.String(required=True)
+    subject = fields.String(required=True)
+    payload = fields.String(required=True)
+    draft = fields.Boolean(required=True, metadata={"description": "It is not sent."})
+    forwarded_at = Time(
+        required=True, metadata={"description": "When it was sent; of a draft, when it was saved."}
+    )
+
+
+class SharedOrderAnswer(Schema):
+    gig_title = fields.String(required=True)
+    order = fields.Nested(SharedOrder, required=True)
+    comments = fields.List(fields.Nested(CommentView), required=True)
+    can_post = fields.Boolean(
+        required=True, metadata={"description": "Never: who would answer joins the shop."}
+    )
+    next_cursor = fields.String(metadata={"description": "Only where there is more that was said."})
+
+
 class SharedTask(Schema):
     """A task as the link of a mailbox shows it, always with its whole body."""
 
@@ -92,7 +136,11 @@ class SharedTask(Schema):
     status = state("task", required=True)
     availability = one_of(*AVAILABILITIES, required=True)
     tags = fields.List(fields.String(), required=True)
-    price = Money(attribute="shown_price_units", required=True, allow_none=True)
+    price = Money(
+        attribute="shown_price_units",
+        allow_none=True,
+        metadata={"description": "Dollars; null: to be decided. No key on an order."},
+    )
     price_tbd = fields.Boolean(required=True)
     forwarded_at = Time(required=True)
     expires_at = Time(

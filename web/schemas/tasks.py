@@ -5,12 +5,17 @@ from marshmallow import Schema, fields
 from engine.comment_readers import POLICIES
 from engine.forms import AVAILABILITIES
 from web.fields import Money, Time, one_of
+from web.schemas.order_fields import OrderFields
 from web.schemas.states import price_source, state
 
 PREVIEW_ABOVE, PREVIEW = 6000, 1000
 
 
-class TaskView(Schema):
+# Of an order only its two sides are shown that.
+_NO_KEY = "No key on an order of others."
+
+
+class TaskView(OrderFields):
     id = fields.String(required=True)
     gig_id = fields.String()
     type = one_of("webhook", required=True, metadata={"description": "How it came."})
@@ -21,12 +26,14 @@ class TaskView(Schema):
     payload_bytes = fields.Integer()
     status = state("task")
     forwarded_at = Time(required=True)
-    claimed_at = Time(required=True, allow_none=True)
+    claimed_at = Time(allow_none=True, metadata={"description": _NO_KEY})
     price = Money(
         attribute="shown_price_units",
-        required=True,
         allow_none=True,
-        metadata={"description": "Dollars that it pays its reader; null: to be decided."},
+        metadata={
+            "description": "Dollars that it pays its reader; null: to be decided. Of an order what "
+            f"its vendor is owed, null until its deposit is final. {_NO_KEY}"
+        },
     )
     price_tbd = fields.Boolean(required=True)
     price_source = price_source("task", "gig", "review")
@@ -59,9 +66,12 @@ class TaskView(Schema):
         metadata={"description": "When its holder loses it; for him and the owner (Q-07)."},
     )
     private_details = fields.String(
-        allow_none=True, metadata={"description": "For its holder and the owner only."}
+        allow_none=True,
+        metadata={"description": "For its holder and the owner only; of an order, for both sides."},
     )
-    external_id = fields.String(allow_none=True, metadata={"description": "For the owner."})
+    external_id = fields.String(
+        allow_none=True, metadata={"description": "For the owner; of an order, for both sides."}
+    )
     reserved_for_me = fields.Boolean()
     reserved_for = fields.String(
         allow_none=True,
@@ -70,13 +80,21 @@ class TaskView(Schema):
         },
     )
     escrow_funded = fields.Boolean(
-        required=True,
-        metadata={"description": "Is its pay in a deposit of its own on chain, final (Y-07)?"},
+        metadata={
+            "description": f"Is its pay in a deposit of its own on chain, final (Y-07)? {_NO_KEY}"
+        },
     )
-    escrow_amount = Money(attribute="escrow_units", required=True, allow_none=True)
-    escrow_fee_bps = fields.Integer(required=True, allow_none=True)
-    escrowed_at = Time(required=True, allow_none=True)
-    deposit_id = fields.String(required=True, allow_none=True)
+    escrow_amount = Money(
+        attribute="escrow_units", allow_none=True, metadata={"description": f"Dollars. {_NO_KEY}"}
+    )
+    escrow_fee_bps = fields.Integer(allow_none=True, metadata={"description": _NO_KEY})
+    escrowed_at = Time(allow_none=True, metadata={"description": _NO_KEY})
+    deposit_id = fields.String(
+        allow_none=True,
+        metadata={
+            "description": f"Its deposit on chain, from when that is first attempted. {_NO_KEY}"
+        },
+    )
     source_task_id = fields.String(allow_none=True)
 
 

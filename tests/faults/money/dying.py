@@ -46,12 +46,29 @@ POINTS = {
     "confirmation committed": Point("engine.chain.confirmer:_Look._end", "after"),
     "finishing": Point("engine.commands:_finish", "before"),
 }
+# Likewise of an order that is undone, around those of the refund itself. The first four are where
+# the request is answered.
+UNDO_POINTS = {
+    "undo asked": Point("engine.order_undoing:request", "before"),
+    "work closed": Point("engine.order_closing:close", "after"),
+    "undo decided": Point("engine.order_undoing:go_back", "after"),
+    "undo recorded": Point("engine.order_undoing:request", "after"),
+    "refund advanced": Point("engine.escrow_refunds:advance", "after"),
+    "undo ending": Point("engine.order_undoing:end", "before"),
+    "undo ended": Point("engine.order_undoing:end", "after"),
+}
+# The same of an order that is paid for.
+ORDER_POINTS = {
+    "terms planned": Point("engine.order_terms:plan", "after"),
+    "terms committed": Point("engine.escrow_funding:advance", "before"),
+    "handed over": Point("engine.order_handing:hand_over", "after"),
+}
 
 _came_through: set[str] = set()
 
 
 def main(folder: str, *arguments: str) -> None:
-    for name, point in POINTS.items():
+    for name, point in (POINTS | UNDO_POINTS | ORDER_POINTS).items():
         _wrap(Path(folder), name, point)
     from web.cli import main as muster
 
