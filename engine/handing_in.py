@@ -158,6 +158,9 @@ def hand_over(caller: Caller, gig: Gig, task: Task, proof: Proof) -> None:
 
     Now its price is locked, which is what the task is held at (R-02), and its review begins.
     """
+    if task.client_id is not None and not proof.evidence and not proof.private_note:
+        what = "hand in something: proofs that the buyer reads, a private_note that he pays for"
+        raise Refused("invalid", f"{what}.", errors={"proofs": what, "private_note": what})
     now = clock.now()
     move(task, "submit", Task.mailbox_id == proof.mailbox_id)
     move(

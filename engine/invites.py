@@ -118,7 +118,10 @@ def use(gig: Gig, token: str | None, email: str) -> Invite | None:
     if used:
         return invite
     if invite is None or invite.revoked_at is not None:
-        raise Refused("invite_unknown", "This invite does not exist. Ask the owner for another.")
+        told = "This invite does not exist. Ask the owner for another."
+        if "invite=" in token:
+            told = "Send as invite only what follows invite= in the link."
+        raise Refused("invite_unknown", told)
     if invite.email is not None and invite.email != email:
         raise Refused("invite_other_email", "This invite names another account.")
     raise Refused("invite_used_up", "This invite has been used up. Ask the owner for another.")

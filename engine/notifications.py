@@ -46,7 +46,7 @@ NEWS: Mapping[str, News] = {
     "proof.resolved": News((HOLDER, CLIENT), "A dispute was decided: {gig}"),
     "payout.paid": News((HOLDER,), "You were paid: {gig}"),
     "payout.taken_back": News((HOLDER,), "The chain took a payout back, it is owed again: {gig}"),
-    "mailbox.joined": News((OWNER,), "A worker joined: {gig}"),
+    "mailbox.joined": News((OWNER,), "Somebody joined: {gig}"),
     "task.assigned": News((HOLDER,), "A task was given to you: {gig}"),
     "task.held_back": News((OWNER,), "A task waits for you as a draft: {gig}"),
     "task.violation": News((OWNER,), "A worker reported a task: {gig}"),
@@ -60,7 +60,7 @@ NEWS: Mapping[str, News] = {
 }
 
 # What a join is where the gig's owner has to agree to it.
-_ASKS_TO_JOIN = "A worker asks to join: {gig}"
+_ASKS_TO_JOIN = "Somebody asks to join: {gig}"
 
 # Accounts that an event's subject leads to, by its kind.
 _BY_SUBJECT: Mapping[str, tuple[tuple[str, str], ...]] = {

@@ -134,6 +134,8 @@ def _plan(command: Command, task: Task) -> Escrow:
     if rate_bps != given.get("rate_bps", rate_bps):
         raise Refused("fee_moved", "The platform's fee has changed since.", fee_bps=rate_bps)
     payer = Payer(wallet.evm_address, given["amount_units"], wallet.id)
+    # Before anything is noted: what nobody could pay was never attempted.
+    _require_balances(payer.address, payer.amount_units, bool(given.get("sponsored")))
 
     def write() -> Escrow:
         alone = order_unsending.is_again(command)
@@ -175,23 +177,27 @@ def _is_on_chain(escrow: Escrow) -> bool:
 def _prepare(command: Command, escrow: Escrow) -> Escrow:
     """See that the wallet can pay, and have it sign where the operator sends the deposit."""
     sponsored = bool(command.arguments.get("sponsored"))
-    ours = escrow.wallet_id is not None and not sponsored
-    try:
-        gas = escrow_funding.GAS_NEEDED if ours else 0
-        treasury = install.treasury()
-        wallets.require_balances(treasury, escrow.depositor, escrow.amount_units, gas)
-    except ChainUnavailable as error:
-        raise Refused(
-            "balance_unreadable",
-            "The wallet's balance cannot be read from the chain just now. Nothing was sent; "
-            "publish again shortly.",
-        ) from error
+    relayed = escrow.wallet_id is None or sponsored
+    _require_balances(escrow.depositor, escrow.amount_units, relayed)
     if sponsored and escrow.authorization is None:
         try:
             escrow_relay.sign(escrow, escrow_funding.key_of(escrow))
         except ChainUnavailable as error:
             raise order_terms.unreadable() from error
     return escrows.get(escrow.id)
+
+
+def _require_balances(address: str, units: int, relayed: bool) -> None:
+    """402 where the wallet is short of it, or of gas, which somebody else pays if it is relayed."""
+    try:
+        gas = 0 if relayed else escrow_funding.GAS_NEEDED
+        wallets.require_balances(install.treasury(), address, units, gas)
+    except ChainUnavailable as error:
+        raise Refused(
+            "balance_unreadable",
+            "The wallet's balance cannot be read from the chain just now. Nothing was sent; "
+            "publish again shortly.",
+        ) from error
 
 
 def _hand_over(command: Command, escrow: Escrow) -> None:

@@ -27,7 +27,7 @@ from engine import (
 )
 from engine.arrivals import Taken
 from engine.db import db
-from engine.errors import Refused
+from engine.errors import Refused, invalid
 from engine.models.escrow import Escrow
 from engine.models.gig import Gig
 from engine.models.purchase import Purchase
@@ -111,6 +111,8 @@ def hold_unsent(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task]:
     active = order_handing.hold_vendor(gig)
     task = locked(caller, gig, task_id)
     _require_known(task)
+    if not task.payload.strip() and not task.subject.strip():
+        raise invalid("payload", "this order is empty: say what you want (PATCH …/payload)")
     if not active:
         raise _away(task)
     if gig.list_price_units != 0:

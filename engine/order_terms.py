@@ -32,7 +32,7 @@ class Payer:
 def require_amount(gig: Gig, amount_units: int | None) -> int:
     """What is deposited: whole cents, and the shop's price at least; 400 for anything else."""
     least_units = gig.list_price_units or 0
-    price = money.to_dollars(least_units)
+    price = f"${money.to_dollars(least_units):.2f}"
     if amount_units is None:
         raise invalid("amount", f"say how much you deposit: {price} or more", "amount_required")
     if amount_units != money.floor_to_cent(amount_units):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import peewee
 
@@ -20,6 +21,10 @@ from engine.models.task import Task
 from engine.modes import takes_orders
 from engine.moves import move
 from engine.rules import money
+
+# So long the scheduler leaves its buyer an order that the clock has just approved, to dispute it:
+# it is all that he can do about it. Either side may settle it sooner.
+DISPUTE_MS = 60 * 60 * clock.SECOND
 
 
 @dataclass(frozen=True)
@@ -58,16 +63,19 @@ class Group:
 
 
 def owed(
-    gig: Gig, fee_bps: int, client_id: str | None = None
+    gig: Gig, fee_bps: int, client_id: str | None = None, *, by_clock: bool = False
 ) -> tuple[list[Group], list[tuple[str, int]]]:
     """Approved work that no rollup carries: what to pay, and (mailbox id, units) below the minimum.
 
     `fee_bps` is the contract's rate now; a deposit keeps the rate that it was made with. With
-    `client_id` only of his own orders. An order is paid from its own deposit or not at all.
+    `client_id` only of his own orders. An order is paid from its own deposit or not at all. What is
+    settled `by_clock` leaves alone what has just been approved so (`DISPUTE_MS`).
     """
     query = Proof.select().where(Proof.gig_id == gig.id, UNCARRIED, Proof.locked_price_units > 0)
     if client_id is not None:
         query = query.where(Proof.task_id.in_(own_orders.tasks(gig.id, client_id)))
+    if by_clock:
+        query = query.where(~disputable())
     found = db.lock(query.order_by(Proof.submitted_at, Proof.id))
     ordered = takes_orders(gig)
     clients = _clients(found) if ordered else {}
@@ -93,6 +101,13 @@ def owed(
                 client = clients.get(proof.task_id)
                 groups.append(Group(mailbox, (proof,), deposit.fee_bps, deposit, client))
     return groups, below
+
+
+def disputable() -> Any:
+    """Deliveries of orders that the clock approved less than `DISPUTE_MS` ago."""
+    orders = Task.select(Task.id).where(Task.client_id.is_null(False), Task.id == Proof.task_id)
+    fresh = Proof.reviewed_at > clock.now() - DISPUTE_MS
+    return (Proof.status == "timeout_approved") & fresh & peewee.fn.EXISTS(orders)
 
 
 def _clients(proofs: list[Proof]) -> dict[str, str]:

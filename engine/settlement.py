@@ -102,7 +102,9 @@ def request_all() -> int:
     if install.current().treasury is None:
         return 0
     with db.reading():
-        owing = Proof.select(Proof.gig_id).where(UNCARRIED, Proof.locked_price_units > 0)
+        owing = Proof.select(Proof.gig_id).where(
+            UNCARRIED, Proof.locked_price_units > 0, ~payable.disputable()
+        )
         # What is rejected in a shop stays open.
         shops = Gig.select(Gig.id).where(Gig.list_price_units.is_null(False))
         closing = Proof.select(Proof.gig_id).where(UNCLOSED, Proof.gig_id.not_in(shops))
@@ -219,7 +221,8 @@ def _decide(command: Command, fee_bps: int) -> dict[str, Any]:
         "skipped_below_minimum": [],
     }
     if not command.arguments.get("only_stuck"):
-        groups, below = payable.owed(gig, fee_bps, client_id)
+        by_clock = command.account_id is None
+        groups, below = payable.owed(gig, fee_bps, client_id, by_clock=by_clock)
         _require_cover(gig, sum(group.pot_units for group in groups))
         for group in groups:
             payable.carry(gig, command, group)

@@ -53,7 +53,7 @@ def alone(folder: Path) -> Iterator[None]:
 
     Two would share a chain, which the first to end would stop.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / LOCK).open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,7 +66,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 def make_install(folder: Path) -> dict[str, str]:
     """The settings of the folder's install; secrets are made at its first start and kept."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / INSTALL
     known = read(path)
     made = {

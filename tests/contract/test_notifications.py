@@ -46,7 +46,7 @@ def test_each_is_told_what_others_did_and_nothing_of_his_own_doing(world: World)
     gig = world.gig(title="Birds", webhook_max_price="5", proof_webhook_url="http://127.0.0.1:9/")
     worker = world.worker(gig)
     owner, mailbox = gig.owner, worker.mailbox["id"]  # type: ignore[attr-defined]
-    assert told(owner) == [("mailbox.joined", "A worker joined: Birds", mailbox)]
+    assert told(owner) == [("mailbox.joined", "Somebody joined: Birds", mailbox)]
 
     approved = approved_proof(world, gig, worker)
     assert told(owner) == [("proof.submitted", "A proof was handed in: Birds", approved)]
@@ -124,7 +124,7 @@ def test_every_type_of_news_goes_to_the_sides_that_it_concerns(world: World) -> 
     )
     with db.reading():
         titles = {row.title for row in Notification.select()}
-    assert "A worker asks to join: Birds" in titles
+    assert "Somebody asks to join: Birds" in titles
 
 
 @pytest.mark.rule("W-06")

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import time
+from pathlib import Path
 
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
@@ -118,3 +119,13 @@ def test_the_standard_signature_is_the_one_of_the_specification() -> None:
         "d",
     )
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+@pytest.mark.rule("W-03")
+def test_the_example_of_the_readme_is_what_is_sent() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    signed = signing.headers(
+        "a-key-i-chose", "DLV_1", 1_700_000_000, b"{}", "order.delivered", "DLV_1"
+    )
+    for name in ("webhook-signature", "X-Muster-Signature"):
+        assert f"{name}: {signed[name]}" in text

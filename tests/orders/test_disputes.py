@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from engine import settlement
+from engine import clock, payable, settlement
 from engine.db import db
 from tests.orders.test_undo import FreeShop
 from tests.orders.undoing import (
     DOLLAR,
     NET_UNITS,
+    PRICE,
     PRICE_UNITS,
     backend,
     bought,
@@ -29,7 +30,7 @@ from tests.orders.undoing import (
     world,
 )
 from tests.shop import Shop
-from tests.world import ADMIN_KEY, Answer, Person, World, at_once
+from tests.world import ADMIN_KEY, Answer, Person, World, at_once, eventually
 
 __all__ = ["backend", "place", "world"]
 
@@ -278,3 +279,36 @@ def test_a_free_order_is_disputed_and_ends_likewise(place: Shop, end: str) -> No
         assert read["private_note"] == "the key"
     else:
         is_undone(place, buyer, task_id, "vendor" if end == "undo" else "operator", proof_id)
+
+
+@pytest.mark.rule("Y-08")
+@pytest.mark.rule("R-05")
+def test_the_daily_settlement_leaves_time_to_dispute_what_the_clock_approved(place: Shop) -> None:
+    buyer, task_id = bought(place)
+    proof_id = place.deliver(task_id)
+    run_out()
+    assert settlement.request_all() == 0
+    path = f"{place.path}/proofs/{proof_id}"
+    assert buyer.get(path)["proof"]["rollup_id"] is None
+    clock.advance(payable.DISPUTE_MS // 1000 + 1)
+    assert settlement.request_all() == 1
+    eventually(lambda: buyer.get(path)["proof"]["paid_out_at"] is not None)
+
+
+@pytest.mark.rule("R-01")
+def test_an_empty_delivery_is_refused(place: Shop) -> None:
+    buyer, task_id = bought(place)
+    body = {"task_identifier": task_id}
+    refused = place.vendor.call("POST", f"{place.path}/proofs", body).refused(400, "invalid")
+    assert refused["errors"].keys() == {"proofs", "private_note"}
+    assert place.task(buyer, task_id)["status"] == "claimed"
+
+
+@pytest.mark.rule("O-08")
+def test_an_empty_order_is_not_sent(place: Shop) -> None:
+    buyer = place.buyer(dollars=1)
+    task_id = place.draft(buyer, "")
+    refused = place.publish(buyer, task_id, amount=PRICE).refused(400, "invalid")
+    assert refused["errors"].keys() == {"payload"}
+    buyer.patch(f"{place.path}/tasks/{task_id}/payload", {"payload": "a haiku"})
+    place.publish(buyer, task_id, amount=PRICE).ok()

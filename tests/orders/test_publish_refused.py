@@ -129,7 +129,8 @@ def closed(case: Case) -> None:
 
 
 def unknown_deposit(case: Case) -> None:
-    case.place.publish(case.buyer, case.task_id, amount="11").refused(402)
+    frozen(case)
+    case.publish().refused(502, "deposit_failed")
     db.write(lambda: Purchase.delete().where(Purchase.task_id == case.task_id).execute())
     db.write(lambda: Escrow.delete().where(Escrow.task_id == case.task_id).execute())
 
@@ -196,10 +197,10 @@ KEPT = {"draft_kept": True}
 # The reason, its status, what brings it about, what the answer says beside, and which deposits
 # there are then.
 ROWS: list[tuple[str, int, Callable[[Case], None], dict[str, Any], list[str]]] = [
-    ("insufficient_funds", 402, usdc, {**KEPT, "short": ["usdc"]}, ["abandoned"]),
-    ("insufficient_funds", 402, gas, {**KEPT, "short": ["gas"]}, ["abandoned"]),
-    ("insufficient_funds", 402, usdc_and_gas, {**KEPT, "short": ["usdc", "gas"]}, ["abandoned"]),
-    ("balance_unreadable", 503, lose("balanceOf"), KEPT, ["abandoned"]),
+    ("insufficient_funds", 402, usdc, {**KEPT, "short": ["usdc"]}, []),
+    ("insufficient_funds", 402, gas, {**KEPT, "short": ["gas"]}, []),
+    ("insufficient_funds", 402, usdc_and_gas, {**KEPT, "short": ["usdc", "gas"]}, []),
+    ("balance_unreadable", 503, lose("balanceOf"), KEPT, []),
     ("fee_rate_unreadable", 503, lose("feeBps"), KEPT, []),
     ("fee_rate_unreadable", 503, away, KEPT, []),
     ("chain_unreadable", 503, lose("deposits"), KEPT, ["abandoned"]),

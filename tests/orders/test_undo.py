@@ -12,6 +12,7 @@ from engine import audit
 from engine.db import db
 from engine.models.purchase import Purchase
 from engine.models.task import Task
+from tests.engine.escrow_world import token
 from tests.orders.undoing import (
     DOLLAR,
     NET_UNITS,
@@ -176,10 +177,11 @@ def draft(place: Shop) -> tuple[Person, str]:
 
 
 def short(place: Shop) -> tuple[Person, str]:
-    """Its publishing planned a deposit for which there was no money."""
-    buyer = place.buyer(dollars=0)
+    """Its publishing planned a deposit that the token would not move."""
+    buyer = place.buyer(dollars=10)
     task_id = place.draft(buyer)
-    place.publish(buyer, task_id, amount=PRICE).refused(402, "insufficient_funds")
+    token(place.world, "blacklist", address(buyer))
+    place.publish(buyer, task_id, amount=PRICE).refused(502, "deposit_failed")
     assert row(task_id).deposit_id is not None
     return buyer, task_id
 

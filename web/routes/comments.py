@@ -7,7 +7,7 @@ from typing import Any
 from engine import commenting, comments
 from engine.comment_readers import Conversation
 from engine.comments import Shown
-from web import auth, paging
+from web import auth, paging, views
 from web.blueprint import Routes
 from web.paging import PageQuery
 from web.schemas import comments as schemas
@@ -114,4 +114,7 @@ def set_policy(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any
     """
     now = commenting.set_policy(auth.caller(), gig_id, task_id, body["policy"])
     told = {"policy": now.policy, "public_link": now.public_link, "public_token": now.public_token}
+    if now.public_token is not None:
+        page = f"/fund/{gig_id}/{task_id}?t={now.public_token}"
+        told["public_url"] = views.public_url() + page
     return {"success": True, **{name: one for name, one in told.items() if one is not None}}

@@ -20,7 +20,7 @@ from engine.errors import Refused
 from engine.invites import Invitation
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
-from engine.modes import ask
+from engine.modes import ask, takes_orders
 from engine.operations import Caller
 from engine.shelf import Seen
 from web import auth, errors, limits, rendering, views
@@ -50,6 +50,8 @@ def join(gig_id: str) -> Response:
 
 
 def _task(caller: Caller, gig_id: str, task_id: str) -> Page:
+    if takes_orders(gigs.get(gig_id)):
+        return _order(caller, gig_id, task_id)
     outlook = named_claims.look(caller, gig_id, task_id)
     refusal = outlook.refusal
     page: Page = {"notice": None if refusal is None else _sentence(caller, outlook.gig, refusal)}
@@ -73,6 +75,25 @@ def _task(caller: Caller, gig_id: str, task_id: str) -> Page:
     elif refusal is None:
         page["claim_path"] = f"/api/gigs/{seen.gig.id}/queue/{seen.task.id}/claim"
     return page
+
+
+def _order(caller: Caller, gig_id: str, task_id: str) -> Page:
+    """An order, which nobody takes: its vendor delivers it, its buyer pays and decides."""
+    try:
+        seen = shelf.read(caller, gig_id, task_id)
+    except Refused as refusal:
+        if refusal.code != "not_joined":
+            raise
+        return {**_joining(gig_id), "status": errors.status_of(refusal.code)}
+    page, gig = _shown(seen), seen.gig
+    if seen.owner:
+        vendor = mailboxes.get(gig.id, str(gig.owner_mailbox_id))
+        submit_path = _submit_path(vendor, seen.task.id)
+        return {**page, "notice": "This order is in your shop.", "submit_path": submit_path}
+    if seen.party:
+        fund_path = f"/fund/{gig.id}/{seen.task.id}"
+        return {**page, "notice": "This order is yours.", "fund_path": fund_path}
+    return {**page, "notice": "This is an order of another member of this shop."}
 
 
 def _shown(seen: Seen) -> Page:
@@ -108,6 +129,8 @@ def _gig(caller: Caller, gig_id: str) -> Page:
         if all(place.left_at is not None for place in _places(caller, gig)):
             return {**_joining(gig_id), "notice": sentence}
         return {"gig": gig, "notice": sentence}
+    if takes_orders(gig):
+        return _shop(caller, gig, mailbox)
     page: Page = {
         "gig": gig,
         "notice": f"You have a place in this gig: {mailbox.id}.",
@@ -116,6 +139,16 @@ def _gig(caller: Caller, gig_id: str) -> Page:
     if _own_names(gig):
         return {**page, "prove_path": f"/api/gigs/{gig.id}/proofs"}
     return {**page, "poll_path": f"/api/gigs/{gig.id}/queue/poll"}
+
+
+def _shop(caller: Caller, gig: Gig, mailbox: Mailbox) -> Page:
+    """How a member orders; and where orders land, for the vendor."""
+    if gig.owner_id == caller.account_id:
+        notice = f"This shop is yours. Orders land in {mailbox.id}."
+        return {**_terms(gig), "notice": notice, "vendor": True}
+    door = f"{views.public_url()}/api/inbound/webhook/{gig.id}?token={gig.token}&draft=true"
+    notice = f"You may order in this shop: {mailbox.id}."
+    return {**_terms(gig), "notice": notice, "order_url": door}
 
 
 def _submit_path(mailbox: Mailbox, task_id: str | None = None) -> str | None:
@@ -145,6 +178,9 @@ def _joining(gig_id: str) -> Page:
         "join_path": f"/api/gigs/{gig.id}/mailboxes",
         "notice": "You have not joined yet.",
     }
+    if gig.status != "active":
+        closed = {"notice": f"This gig is {gig.status}, so nobody joins it now."}
+        return closed if token is None else {**_invited(gig.id, token), **closed, "closed": True}
     if token is not None:
         return {**joins, **_invited(gig.id, token), "join_body": {"invite": token}}
     if gig.join_policy == "open":

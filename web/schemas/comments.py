@@ -92,3 +92,6 @@ class PolicyChanged(Schema):
             "call has made it."
         }
     )
+    public_url = fields.String(
+        metadata={"description": "The page that shows the order to whoever has this link."}
+    )
