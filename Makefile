@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
 
-.PHONY: install up test test-rabbitmq soak contracts lint format bench lock clean
+.PHONY: install up test test-rabbitmq test-browser soak contracts lint format bench lock clean
 
 # What runs Muster.
 $(VENV)/.run: setup.cfg pyproject.toml requirements.lock
@@ -32,6 +32,10 @@ test: install
 # Needs rabbitmq-server from the system's packages.
 test-rabbitmq: install
 	$(BIN)/python -m pytest -m rabbitmq $(ARGS)
+
+# Needs chromium from the system's packages.
+test-browser: install
+	$(BIN)/python -m pytest tests/orders/test_fund_page_pressed.py $(ARGS)
 
 # Long fault and race rounds, with their full counts.
 soak: install

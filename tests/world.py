@@ -275,7 +275,7 @@ def eventually(check: Callable[[], Any], seconds: float = 20, what: str = "") ->
 
     Who asks without a pause takes the processor from those whose work he waits for.
     """
-    until, pause = time.monotonic() + seconds, 0.01
+    until, pause = time.monotonic() + seconds, 0.02
     while True:
         found = check()
         if found:

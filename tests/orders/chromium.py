@@ -21,6 +21,10 @@ from tests.world import eventually
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+class Gone(Exception):
+    """What was spoken to is not there any more."""
+
+
 class Tab:
     """One tab, without anything from another run."""
 
@@ -36,6 +40,8 @@ class Tab:
         while True:
             told = json.loads(self._socket.recv(timeout=60))
             if told.get("id") == number:
+                if "context" in told.get("error", {}).get("message", ""):
+                    raise Gone(told["error"]["message"])
                 assert "error" not in told, told
                 return told["result"]
 
@@ -68,10 +74,17 @@ class Tab:
     def wait(self, words: str, seconds: float = 40) -> str:
         """The page's text, once it holds these words."""
         try:
-            eventually(lambda: words in self.text(), seconds, repr(words))
+            eventually(lambda: words in self._text_so_far(), seconds, repr(words))
         except AssertionError as error:
             raise AssertionError(f"{error} in {self.text()}") from None
         return self.text()
+
+    def _text_so_far(self) -> str:
+        try:
+            return self.text()
+        except Gone:
+            # The page, or its frame, is just giving way to the next one.
+            return ""
 
     def type(self, name: str, text: str) -> None:
         self.run(

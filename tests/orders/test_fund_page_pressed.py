@@ -1,6 +1,6 @@
 """The button of the payment page, pressed in a real browser.
 
-Only where Chromium is: `apt-get install chromium`, then run this file with pytest.
+Only where Chromium is: `apt-get install chromium`, then `make test-browser`.
 """
 
 from __future__ import annotations
@@ -62,6 +62,10 @@ def test_a_buyer_pays_from_his_link_and_a_reload_shows_the_receipt(
     assert not tab.run(disabled)
     for told in ("$4.54", "$0.454", "$0.006", "Of the deposit a tip\n$2.50"):
         assert told in text, text
+
+    # Whoever has topped up his wallet looks again, and pays what he had typed.
+    tab.press("Look again")
+    tab.wait("Pay $5.00 and send")
 
     with Miner(stack):
         tab.press("Pay $5.00 and send")

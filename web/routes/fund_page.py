@@ -37,6 +37,9 @@ _WORDS = ("order", "text", "message", "brief", "body")
 
 _NOT_HERE = "This order is not here. The link is spent, or it was never yours."
 _NOT_YOURS = "This order belongs to somebody else. Only its buyer can pay for it."
+_IN_YOUR_SHOP = (
+    "This order is in your shop; only its buyer pays for it. You read it at /task/{gig}/{task}."
+)
 _NO_ORDERS = "This machine does not take orders, so there is nothing to pay for here."
 _CLOSED = "This shop is closed: it takes no new orders. Nothing was charged."
 _AGAIN = "Nothing was charged. Try again in a moment."
@@ -140,7 +143,10 @@ def _page(caller: Caller, gig_id: str, task_id: str) -> Page:
         gig = gigs.get(gig_id)
         if not takes_orders(gig):
             return {"notice": _NO_ORDERS, "status": 409}
-        task = shelf.read(caller, gig_id, task_id).task
+        seen = shelf.read(caller, gig_id, task_id)
+        task = seen.task
+        if seen.owner:
+            raise Refused("not_permitted", _IN_YOUR_SHOP.format(gig=gig_id, task=task_id))
         if task.client_id != caller.account_id:
             raise Refused("not_permitted", _NOT_YOURS)
     except Refused as refusal:

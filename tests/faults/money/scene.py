@@ -121,6 +121,18 @@ class Scene:
             lambda: self.statuses() == list(statuses), PATIENCE_SECONDS, f"rollups are {statuses}"
         )
 
+    def wait_pooled(self) -> None:
+        """Wait until the node has what is said to be sent: the row of it comes first."""
+        hashes = self.stack.rows(
+            "SELECT a.tx_hash FROM chain_attempt a JOIN chain_transaction t "
+            "ON t.id = a.transaction_id WHERE t.status = 'sent'"
+        )
+        eventually(
+            lambda: all(self.node.waits(tx_hash) for (tx_hash,) in hashes),
+            PATIENCE_SECONDS,
+            f"{hashes} are in the pool",
+        )
+
     def available(self) -> float:
         return float(self.gig.owner.get(self.gig.path)["gig"]["available_funds"])
 

@@ -113,6 +113,7 @@ def test_one_sent_by_hand_only_shifts_the_nonces(
         scene.approved(scene.people[0])
         first = scene.settle()
         scene.wait_status("sent")
+        scene.wait_pooled()
         by_hand = scene.node.by_hand()
         scene.approved(scene.people[1])
         second = scene.settle()

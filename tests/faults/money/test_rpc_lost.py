@@ -72,6 +72,7 @@ def test_a_node_that_is_away_for_minutes_delays_money_and_nothing_else(
             scene.approved()
             under_way = scene.settle()
             scene.wait_status("sent")
+            scene.wait_pooled()
             proxy.mode = mode
             scene.node.mine(3)
         assert scene.earned() == PRICE_UNITS
