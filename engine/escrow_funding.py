@@ -105,6 +105,11 @@ def key_of(escrow: Escrow) -> Key:
     return Key(wallet.evm_address, private_key)
 
 
+def _at_new_fee(escrow: Escrow) -> str:
+    """What its sender does; an outside wallet has signed the old rate."""
+    return "Send this again" if escrow.wallet_id is not None else "Sign another quote"
+
+
 def _why(escrow: Escrow, reason: str) -> Refused:
     """Why the contract would not take the deposit, as whoever sent it can act on it."""
     treasury = install.treasury()
@@ -113,7 +118,7 @@ def _why(escrow: Escrow, reason: str) -> Refused:
         return Refused(
             "fee_moved",
             f"The platform's fee has just changed from {escrow.fee_bps} to {now_bps} basis points, "
-            "and nothing was deposited. Send this again to pay the new one.",
+            f"and nothing was deposited. {_at_new_fee(escrow)} to pay the new one.",
             fee_bps=now_bps,
         )
     gas = GAS_NEEDED if escrow.authorization is None else 0

@@ -53,14 +53,24 @@ def sign(escrow: Escrow, key: Key) -> None:
 
 
 def keep(escrow: Escrow, signature: str) -> None:
-    """Store the depositor's signature with the terms; only inside `db.write`."""
+    """Store the depositor's signature with the terms; only inside `db.write`.
+
+    A later one takes the place of one that nothing of ours is on its way with.
+    """
     authorization = {
         "signature": signature,
         "valid_after": VALID_AFTER,
         "valid_before": valid_before(escrow),
     }
+    idle = Escrow.chain_transaction_id.is_null() | Escrow.chain_transaction_id.in_(
+        ChainTransaction.select(ChainTransaction.id).where(
+            ChainTransaction.status.in_(["reverted", "replaced"])
+        )
+    )
     Escrow.update(authorization=authorization).where(
-        Escrow.id == escrow.id, Escrow.status == "planned", Escrow.authorization.is_null()
+        Escrow.id == escrow.id,
+        Escrow.status == "planned",
+        Escrow.authorization.is_null() | idle,
     ).execute()
 
 

@@ -130,7 +130,9 @@ def _plan(command: Command, task: Task) -> Escrow:
     offered = quoted is not None and order_terms.is_mere_quote(quoted)
     if quoted is not None and offered and order_terms.state_on_chain(quoted) == "open":
         # Its depositor has sent it himself, which will be booked.
-        raise order_terms.unreconciled()
+        if quoted.amount_units != given["amount_units"]:
+            raise order_terms.unreconciled()
+        return quoted
     if rate_bps != given.get("rate_bps", rate_bps):
         raise Refused("fee_moved", "The platform's fee has changed since.", fee_bps=rate_bps)
     payer = Payer(wallet.evm_address, given["amount_units"], wallet.id)

@@ -7,7 +7,7 @@ order is paid for. Reading one is all that it allows.
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine import comments, drafts, gigs, pages
 from engine.comment_readers import NOBODY, PUBLIC, Conversation
@@ -15,10 +15,14 @@ from engine.comments import Shown
 from engine.db import db
 from engine.errors import Refused
 from engine.ids import new_share_token
+from engine.models.account import Account
 from engine.models.task import Task
+from engine.parties import CLIENT, GIGWORKER
 
 # Compared with where there is no link, so that there is one way through.
 _NONE = new_share_token()
+# What is told of an author who has chosen no name.
+_SIDES = {CLIENT: "Buyer", GIGWORKER: "Vendor"}
 
 
 @dataclass(frozen=True)
@@ -63,5 +67,18 @@ def _token_of(task: Task) -> str | None:
 
 
 def talk(order: SharedOrder, limit: int, after: pages.Position) -> list[Shown]:
-    """What was said that is not private, oldest first; what was deleted keeps its place."""
-    return comments.listed(order.conversation, limit, after)
+    """What was said that is not private, oldest first; what was deleted keeps its place.
+
+    A name that nobody chose is the beginning of an address of mail, which is nobody's to know here.
+    """
+    said = comments.listed(order.conversation, limit, after)
+    authors = {one.comment.author_id for one in said}
+    with db.reading():
+        found = Account.select(Account.id, Account.email).where(Account.id.in_(authors))
+        unchosen = {one.id: one.email.partition("@")[0] for one in found}
+    return [
+        replace(one, author_name=_SIDES[one.comment.role])
+        if one.author_name == unchosen[one.comment.author_id]
+        else one
+        for one in said
+    ]

@@ -132,8 +132,8 @@ def plan(command: Command, gig: Gig, task: Task, payer: Payer, rate_bps: int) ->
         payee=address,
         reclaimer=escrow_gigs.reclaimer_of(str(task.client_id)) or escrows.NOBODY,
     )
-    if last is not None and is_mere_quote(last) and not _same(last, wanted, rate_bps):
-        # Nobody has sent it through us; should it be sent all the same, it goes back by itself.
+    if last is not None and is_idle(last) and not _same(last, wanted, rate_bps):
+        # We are not sending it; should its depositor do so all the same, it goes back by itself.
         escrows.abandon(last)
     try:
         planned = escrows.plan(command, wanted, rate_bps)
@@ -148,6 +148,14 @@ def plan(command: Command, gig: Gig, task: Task, payer: Payer, rate_bps: int) ->
 def is_mere_quote(escrow: Escrow) -> bool:
     """Were these terms only offered, and never published?"""
     return escrow.status == "planned" and escrow.wallet_id is None and escrow.authorization is None
+
+
+def is_idle(escrow: Escrow) -> bool:
+    """Is nothing of ours on its way for terms that an outside wallet was to sign?"""
+    if escrow.status != "planned" or escrow.wallet_id is not None:
+        return False
+    sent = escrows.transaction_of(escrow)
+    return sent is None or sent.status in ("reverted", "replaced")
 
 
 def _same(escrow: Escrow, wanted: Wanted, rate_bps: int) -> bool:

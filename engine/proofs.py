@@ -174,6 +174,11 @@ def _refuse_revision(task: Task, proof: Proof) -> None:
             "This order was free, so its approval has opened the vendor's note to you and is "
             "final.",
         )
+    if proof.status == "approved" and proof.reported_at is not None:
+        raise Refused(
+            "dispute_over",
+            "This proof was disputed and then approved, which ended the dispute for good.",
+        )
 
 
 def _approve(

@@ -35,9 +35,10 @@ def events(caller: Caller, gig_id: str, after: int) -> Response:
         mine.seconds = 0
     else:
         mine.seconds = SETTLE_SECONDS if unsettled else waiting.HEARTBEAT_SECONDS
+    gig = gigs.get(gig_id)
     body = "".join(
         f"id: {one.seq}\nevent: {one.type}\n"
-        f"data: {current_app.json.dumps(_ROW.dump(views.event_view(one)))}\n\n"
+        f"data: {current_app.json.dumps(_ROW.dump(views.event_view(one, caller, gig)))}\n\n"
         for one in found
     )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import current_app
 
-from engine import comment_readers, gigs, payouts, task_changes
+from engine import comment_readers, gigs, parties, payouts, task_changes
 from engine.invites import Invitation
 from engine.models.event import Event
 from engine.models.gig import Gig, Invite
@@ -16,7 +16,7 @@ from engine.models.rollup import Rollup
 from engine.models.task import Task
 from engine.models.wallet import Wallet
 from engine.modes import Mode, takes_orders
-from engine.operations import ACTIVE, MEMBER, OWNER
+from engine.operations import ACTIVE, OWNER, Caller
 from engine.rules import money
 from engine.shelf import IN_HANDS
 from web import order_views
@@ -66,7 +66,7 @@ def gig_view(gig: Gig, *, owner: bool, has: frozenset[str] = frozenset()) -> dic
         for field in _OWNERS:
             view.pop(field)
     if orders:
-        view |= shop_view(gig, owner=owner, member=MEMBER in has)
+        view |= shop_view(gig, owner=owner, member=ACTIVE in has)
     return view
 
 
@@ -188,8 +188,13 @@ def rollup_view(rollup: Rollup, proof_ids: list[str]) -> dict[str, Any]:
     }
 
 
-def event_view(event: Event) -> dict[str, Any]:
-    return {**event.__data__, "subject": {"kind": event.subject_kind, "id": event.subject_id}}
+def event_view(event: Event, caller: Caller, gig: Gig) -> dict[str, Any]:
+    """An event of the gig. Buyer and vendor are not told each other's account: there the actor is
+    `participant` or `vendor`."""
+    view = {**event.__data__, "subject": {"kind": event.subject_kind, "id": event.subject_id}}
+    if takes_orders(gig) and event.actor.startswith("USER_") and event.actor != caller.account_id:
+        view["actor"] = parties.VENDOR if event.actor == gig.owner_id else parties.PARTICIPANT
+    return view
 
 
 def mode_view(name: str, mode: Mode) -> dict[str, Any]:

@@ -14,6 +14,8 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _SIGNATURE = re.compile(r"0x[0-9a-fA-F]{130}")
 # The last byte of a signature; some wallets leave out the 27.
 _RECOVERY_IDS = (0, 1, 27, 28)
+# Half of the order of the curve: of a signature's two forms the token takes that with the lower s.
+_MOST_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 
 
 @dataclass(frozen=True)
@@ -142,14 +144,17 @@ def signer_of(message: str, signature: str) -> str | None:
 
 
 def signer_of_typed_data(data: dict[str, Any], signature: str) -> str | None:
-    """The address whose key signed this EIP-712 data; None if none did. Errors as `signer_of`."""
+    """The address whose key signed this EIP-712 data; None if none did. Errors as `signer_of`.
+
+    None also for the other form of a good signature, with a high s, which the token refuses.
+    """
     from eth_account import Account
     from eth_account.messages import encode_typed_data
 
     if not _SIGNATURE.fullmatch(signature):
         raise ValueError("a signature is 0x and 130 hexadecimal digits")
     signed = bytes.fromhex(signature[2:])
-    if signed[-1] not in _RECOVERY_IDS:
+    if signed[-1] not in _RECOVERY_IDS or int.from_bytes(signed[32:64], "big") > _MOST_S:
         return None
     try:
         message = encode_typed_data(full_message=data)

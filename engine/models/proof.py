@@ -70,7 +70,8 @@ UNSETTLED = UNCARRIED | REPORTED | (UNCLOSED & ~Proof.returned)
 
 def may_be_revised(proof: Proof) -> bool:
     """Is there a verdict that its reviewer may still change (R-04)?"""
-    decided = proof.status in ("approved", "rejected")
+    disputed = proof.reported_at is not None
+    decided = proof.status == "rejected" or (proof.status == "approved" and not disputed)
     return decided and proof.rollup_id is None and not proof.returned
 
 

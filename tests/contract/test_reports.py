@@ -53,7 +53,8 @@ def test_a_reported_proof_is_shown_to_both_sides_and_may_be_approved_after_all(
         True,
     )
     after = read(gig, proof_id)
-    assert (after["status"], after["can_revise"]) == ("approved", True)
+    assert (after["status"], after["can_revise"]) == ("approved", False)
+    gig.owner.call("PATCH", path, REJECT).refused(409, "dispute_over")
     assert after["report_reason"] == "Nobody looked."
     assert [event["data"]["auto"] for event in events(gig, "proof.approved")] == [True, False]
     gig.owner.call("POST", f"{path}/report", {}).refused(409, "not_reportable")

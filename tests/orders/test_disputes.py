@@ -312,3 +312,20 @@ def test_an_empty_order_is_not_sent(place: Shop) -> None:
     assert refused["errors"].keys() == {"payload"}
     buyer.patch(f"{place.path}/tasks/{task_id}/payload", {"payload": "a haiku"})
     place.publish(buyer, task_id, amount=PRICE).ok()
+
+
+@pytest.mark.rule("O-07")
+@pytest.mark.rule("R-04")
+@pytest.mark.parametrize("ruled_by", ["operator", "buyer"])
+def test_an_approval_that_ended_a_dispute_is_final(place: Shop, ruled_by: str) -> None:
+    buyer, task_id, proof_id = disputed(place)
+    if ruled_by == "operator":
+        resolve(place.world, proof_id, "pay").ok()
+    else:
+        place.rule(buyer, proof_id).ok()
+    shown = buyer.get(f"{place.path}/proofs/{proof_id}")["proof"]
+    assert (shown["status"], shown["can_revise"]) == ("approved", False)
+    place.rule(buyer, proof_id, "reject", rejection_tag="fake_proof").refused(409, "dispute_over")
+    place.withdraw(buyer, task_id).refused(409, "already_approved")
+    settle(place)
+    is_paid(place, buyer, task_id, proof_id)

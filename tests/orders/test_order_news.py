@@ -175,3 +175,18 @@ def test_cancelling_a_free_order_is_told_but_leaves_no_reputation(world: World) 
     kinds = [one["type"] for one in events(place, buyer)]
     assert kinds.count("order.withdrawn") == 2
     assert db.scalar("SELECT count(*) FROM reputation_event") == 0
+
+
+@pytest.mark.rule("H-15")
+def test_neither_side_is_told_the_account_of_the_other(world: World) -> None:
+    place = shop(world)
+    buyer = place.buyer()
+    task_id = place.order(buyer)
+    place.rule(buyer, place.deliver(task_id)).ok()
+    for person, other, side in (
+        (buyer, place.vendor, "vendor"),
+        (place.vendor, buyer, "participant"),
+    ):
+        answer = person.call("GET", f"{place.path}/events").ok()
+        actors = {one["actor"] for one in answer["events"]}
+        assert {person.id, side} <= actors and other.id not in str(answer)

@@ -182,7 +182,10 @@ def test_a_rate_that_moved_makes_a_quote_worthless_and_says_so(place: Shop) -> N
 
 @pytest.mark.rule("O-10")
 @pytest.mark.rule("O-02")
-def test_what_was_published_and_may_yet_be_mined_bars_other_terms(place: Shop) -> None:
+@pytest.mark.parametrize("others", [False, True], ids=["same", "others"])
+def test_a_signature_that_could_not_be_used_bars_nothing_and_is_good_until_others_take_over(
+    place: Shop, others: bool
+) -> None:
     world, buyer = place.world, place.buyer(dollars=10)
     wallet = Cold.of(world, 0)
     task_id = place.draft(buyer)
@@ -190,13 +193,18 @@ def test_what_was_published_and_may_yet_be_mined_bars_other_terms(place: Shop) -
     signed = wallet.sign(quote)
     told = publish(place, buyer, task_id, authorization=signed).refused(402, "insufficient_funds")
     assert told["short"] == ["usdc"] and told["draft_kept"] is True
-    # He could send it himself now, so that nothing else is paid on top.
-    place.publish(buyer, task_id, amount="0.50").refused(409, "deposit_unreconciled")
-    ask(place, buyer, task_id, wallet, "0.70").refused(409, "deposit_unreconciled")
     assert place.task(buyer, task_id)["status"] == "draft"
-    development.faucet(wallet.address, 500_000, 0)
-    assert publish(place, buyer, task_id, authorization=signed).ok()["published"] is True
-    assert wallet.units == 0 and deposits(task_id) == ["open"]
+    development.faucet(wallet.address, 500_000, 10**18)
+    if not others:
+        assert publish(place, buyer, task_id, authorization=signed).ok()["published"] is True
+        assert wallet.units == 0 and deposits(task_id) == ["open"]
+        return
+    place.publish(buyer, task_id, amount="0.50").ok()
+    # He can still send it himself. Nobody is paid with that, and it goes back.
+    treasury, terms = install.treasury(), terms_of(quote, place.gig.id)
+    wallet.send(treasury.approve(10**12), treasury.deposit_for(terms))
+    eventually(lambda: deposits(task_id) == ["refunded", "open"])
+    assert wallet.units == 500_000
 
 
 @pytest.mark.rule("O-10")
@@ -339,3 +347,39 @@ def test_nobody_but_its_buyer_is_quoted_an_order(place: Shop) -> None:
     member = free.buyer()
     path = f"{free.path}/tasks/{free.draft(member)}/publish/quote"
     member.call("POST", path, body).refused(409, "free_order")
+
+
+def twin(signature: str) -> str:
+    """The other form of the same signature, which the token refuses: (r, n - s), v flipped."""
+    order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+    given = bytes.fromhex(signature[2:])
+    s = order - int.from_bytes(given[32:64], "big")
+    return "0x" + given[:32].hex() + s.to_bytes(32, "big").hex() + f"{27 + 28 - given[64]:02x}"
+
+
+@pytest.mark.rule("O-10")
+def test_the_twin_of_a_signature_is_refused_and_spoils_nothing(place: Shop) -> None:
+    buyer, wallet = place.buyer(), Cold.of(place.world, 10)
+    task_id = place.draft(buyer)
+    quote = ask(place, buyer, task_id, wallet).ok()
+    good = wallet.sign(quote)
+    bad = {"signature": twin(good["signature"])}
+    publish(place, buyer, task_id, authorization=bad).refused(400, "invalid")
+    publish(place, buyer, task_id, authorization=good).ok()
+    assert wallet.units == 9_500_000
+
+
+@pytest.mark.rule("O-10")
+def test_after_a_change_of_the_fee_another_quote_is_at_the_new_one(place: Shop) -> None:
+    buyer, wallet = place.buyer(), Cold.of(place.world, 10)
+    task_id = place.draft(buyer)
+    quote = ask(place, buyer, task_id, wallet, "1").ok()
+    treasury_call(place.world, "setFeeBps", 2000)
+    told = publish(place, buyer, task_id, authorization=wallet.sign(quote)).refused(
+        409, "fee_moved"
+    )
+    assert "quote" in told["error"]
+    again = ask(place, buyer, task_id, wallet, "1").ok()
+    assert again["split"]["fee_bps"] == 2000 and again["deposit_id"] != quote["deposit_id"]
+    publish(place, buyer, task_id, authorization=wallet.sign(again)).ok()
+    assert wallet.units == 9_000_000

@@ -162,5 +162,6 @@ def list_events(query: dict[str, Any], gig_id: str) -> Any:
     if request.method == "GET" and request.accept_mimetypes.best == stream.CONTENT_TYPE:
         return stream.events(caller, gig_id, query["after"])
     found = gigs.history(caller, gig_id, query["after"], query["limit"])
-    rows = [views.event_view(one) for one in found]
+    gig = gigs.get(gig_id)
+    rows = [views.event_view(one, caller, gig) for one in found]
     return {"events": rows, "next_after": found[-1].seq if found else query["after"]}
