@@ -12,6 +12,8 @@ from engine import clock
 from engine.db import db
 from engine.models.purchase import Purchase
 from tests.contract.test_lists import walk
+from tests.engine.escrow_world import token
+from tests.orders.undoing import address
 from tests.shop import Shop, shop
 from tests.world import Person, World, eventually
 
@@ -48,17 +50,19 @@ def place(paying_world: World) -> Iterator[Shop]:
 def test_every_attempt_is_a_row_that_says_what_became_of_the_money(place: Shop) -> None:
     world, buyer, other = place.world, place.buyer(dollars=20), place.buyer(dollars=20)
     free = shop(world, 0)
-    poor = world.funded_wallet(buyer, 0)
     rich = buyer.wallet_id  # type: ignore[attr-defined]
+    frozen = world.funded_wallet(buyer, 5)
+    buyer.wallet_id = frozen  # type: ignore[attr-defined]
+    token(world, "blacklist", address(buyer))
     world.worker(free.gig, buyer)
     wanted: dict[str, str] = {}
     buyer.wallet_id = None  # type: ignore[attr-defined]
     wanted["free"] = free.order(buyer)
     wanted["cancelled"] = free.order(buyer)
     free.withdraw(buyer, wanted["cancelled"]).ok()
-    buyer.wallet_id = poor  # type: ignore[attr-defined]
+    buyer.wallet_id = frozen  # type: ignore[attr-defined]
     wanted["given up"] = place.draft(buyer)
-    place.publish(buyer, wanted["given up"], amount="0.60").refused(402, "insufficient_funds")
+    place.publish(buyer, wanted["given up"], amount="0.60").refused(502, "deposit_failed")
     buyer.wallet_id = rich  # type: ignore[attr-defined]
     wanted["open"] = place.order(buyer, amount="5.00")
     wanted["settled"] = place.order(buyer, amount="0.50")

@@ -20,9 +20,11 @@ from engine import (
 )
 from engine.chain import repair
 from engine.chain.client import Chain
+from tests.engine.escrow_world import token
 from tests.engine.test_escrow_faults import dies_once
 from tests.orders.test_publish import deposits, units
 from tests.orders.test_quote import Cold, ask, publish
+from tests.orders.undoing import address
 from tests.shop import Shop, shop
 from tests.world import World, eventually
 
@@ -114,9 +116,11 @@ def test_whoever_dies_while_giving_up_has_it_said_why_and_the_draft_is_kept(
     buyer = place.buyer(dollars=10)
     task_id = place.draft(buyer)
     died = dies_once(monkeypatch, owner, name, when)
-    told = place.publish(buyer, task_id, amount="11").refused(402, "insufficient_funds")
-    assert died == [name]
-    assert told["short"] == ["usdc"] and told["draft_kept"] is True
+    wallet = address(buyer)
+    token(place.world, "blacklist", wallet)
+    told = place.publish(buyer, task_id, amount="0.60").refused(502, "deposit_failed")
+    token(place.world, "unBlacklist", wallet)
+    assert died == [name] and told["draft_kept"] is True
     assert deposits(task_id) == ["abandoned"] and units(buyer) == 10_000_000
     eventually(lambda: place.task(buyer, task_id)["status"] == "draft")
     place.publish(buyer, task_id, amount="0.50").ok()

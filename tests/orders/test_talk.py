@@ -163,6 +163,7 @@ def test_who_reads_an_order_is_its_buyers_to_say(world: World, state: str) -> No
     policy(place, world.person(), task_id, "public").refused(403, "not_joined")
     made = policy(place, buyer, task_id, "public").ok()
     token = made.pop("public_token")
+    assert made.pop("public_url").endswith(f"/fund/{place.gig.id}/{task_id}?t={token}")
     assert token.startswith("SHARE_")
     assert made == {"success": True, "policy": "public", "public_link": True}
     # Again it stays what it is, and is not handed back.
