@@ -27,7 +27,7 @@ up: $(VENV)/.run
 # processes start; each would compile all modules again if it were told to keep nothing.
 test soak: export PYTHONDONTWRITEBYTECODE =
 test: install
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak and not rabbitmq" $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not soak and not rabbitmq" $(ARGS)
 
 # Needs rabbitmq-server from the system's packages.
 test-rabbitmq: install

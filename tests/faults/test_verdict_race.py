@@ -42,7 +42,7 @@ MOVES = {
     ("timeout_approved", "reported", False): "reported",
     ("reported", "approved", False): "approved",
 }
-REFUSALS = {"returned", "timeout_approved", "reported", "not_reportable"}
+REFUSALS = {"returned", "timeout_approved", "reported", "not_reportable", "dispute_over"}
 
 
 def _prove(world: World, gig: Gig, worker: Person) -> str:

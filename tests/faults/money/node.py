@@ -9,6 +9,7 @@ from engine.chain.abi import artifact
 from engine.chain.client import Call, Chain, Receipt, Transaction, address_of
 from engine.chain.local import LocalChain
 from engine.chain.treasury import Treasury, TreasuryEvent
+from tests.world import eventually
 
 FOR_EVER_SECONDS = 1_000_000
 GWEI = 10**9
@@ -78,8 +79,9 @@ class Node:
         return tx_hash
 
     def receipt(self, tx_hash: str) -> Receipt:
-        found = self.chain.receipt(tx_hash)
-        assert found is not None, f"{tx_hash} is not mined"
+        # A node that mines again has what it mines of the pool a moment later.
+        what = f"{tx_hash} is mined"
+        found: Receipt = eventually(lambda: self.chain.receipt(tx_hash), 20, what)
         return found
 
     def set_ether(self, address: str, wei: int) -> None:
