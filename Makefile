@@ -27,7 +27,7 @@ up: $(VENV)/.run
 # processes start; each would compile all modules again if it were told to keep nothing.
 test soak: export PYTHONDONTWRITEBYTECODE =
 test: install
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not soak and not rabbitmq" $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not soak and not rabbitmq and not browser" $(ARGS)
 
 # Needs rabbitmq-server from the system's packages.
 test-rabbitmq: install
@@ -35,7 +35,7 @@ test-rabbitmq: install
 
 # Needs chromium from the system's packages.
 test-browser: install
-	$(BIN)/python -m pytest tests/orders/test_fund_page_pressed.py $(ARGS)
+	$(BIN)/python -m pytest -m browser $(ARGS)
 
 # Long fault and race rounds, with their full counts.
 soak: install

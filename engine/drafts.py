@@ -19,9 +19,7 @@ from engine import (
     pages,
     rows,
     spending,
-    task_escrow,
 )
-from engine.arrivals import Taken
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.forms import Form
@@ -39,15 +37,6 @@ KIND = "task.draft"
 UNSENT = ("draft", "withdrawn")
 # What a form and a task's row call alike.
 _SAME = ("payload", "content_type", "subject", "price_units", "price_tbd", "not_before")
-
-_ARRIVE_POSTGRES = """
-UPDATE task SET number = nextval(pg_get_serial_sequence('task', 'number')), created_at = ?
-WHERE id = ? RETURNING number
-"""
-_ARRIVE_SQLITE = """
-UPDATE task SET number = (SELECT max(number) + 1 FROM task), created_at = ?
-WHERE id = ? RETURNING number
-"""
 
 
 def make(gig: Gig, values: dict[str, Any], reason: str | None, actor: str) -> dict[str, Any] | None:
@@ -246,61 +235,3 @@ def read(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task]:
         permit("draft.edit", caller, gig)
         query = Task.select().where(Task.id == task_id, Task.gig_id == gig.id)
         return gig, _require_draft(list(query))
-
-
-def publish(caller: Caller, gig_id: str, task_id: str) -> Taken:
-    """Send a draft as if it had come just now, under the id that it has.
-
-    It is the owner's decision, so the token's limits do not count. Where nobody could be given it,
-    or it cannot be funded, it stays a draft, and the refusal says `draft_kept`.
-    """
-
-    def write() -> Taken:
-        gig = gigs.get(gig_id)
-        permit("draft.publish", caller, gig)
-        gigs.require_open(gig)
-        gigs.share(gig.id)
-        held = arrivals.hold_assignee(task_id)
-        task = locked(gig, task_id)
-        _check(gig, task, held)
-        sets: dict[str, Any] = {}
-        if gig.task_escrow:
-            sets["price_units"] = task_escrow.price_units(gig, task.price_units, task.price_tbd)
-        move(task, "publish_unfunded" if gig.task_escrow else "publish", **sets)
-        _arrive(task)
-        if gig.task_escrow:
-            return Taken(command=task_escrow.begin(gig, task))
-        told = arrivals.hand_out(gig, task, actor=caller.account_id)
-        if told["status"] == "dropped":
-            raise Refused(
-                str(told.get("reason", "dropped")),
-                "Nobody in this gig could be given the task, so it stays a draft. Publish it again "
-                "once somebody can.",
-                draft_kept=True,
-                message_id=task.id,
-            )
-        return Taken(told)
-
-    return db.write(write)
-
-
-def _check(gig: Gig, task: Task, held: str | None) -> None:
-    """Is whom the draft names still there to be given it?"""
-    if task.assignee_id != held:
-        raise Refused(
-            "draft_changed",
-            "This draft was changed at the same moment. Read it, and publish it again.",
-            draft_kept=True,
-            message_id=task.id,
-        )
-    if held is not None:
-        forms.assignee(gig, held)
-    if task.reserved_for is not None:
-        assignments.reservee(gig, task.reserved_for)
-
-
-def _arrive(task: Task) -> None:
-    """Its place in the order of arrival is from now on; nothing refers to a draft's number."""
-    task.created_at = clock.now()
-    arrive = _ARRIVE_POSTGRES if db.is_postgres else _ARRIVE_SQLITE
-    ((task.number,),) = db.rows(arrive, (task.created_at, task.id))

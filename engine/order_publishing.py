@@ -12,6 +12,7 @@ from typing import Any
 
 from engine import (
     clock,
+    draft_publishing,
     drafts,
     escrows,
     gigs,
@@ -66,7 +67,7 @@ def publish_any(caller: Caller, gig_id: str, task_id: str, given: Mapping[str, A
             "This is no order, so nobody pays for it as it is published: send no body.",
             errors={_SAID.get(name, name): "only for an order" for name in sorted(given)},
         )
-    return drafts.publish(caller, gig_id, task_id)
+    return draft_publishing.publish(caller, gig_id, task_id)
 
 
 def publish(caller: Caller, gig_id: str, task_id: str, payment: Payment) -> Taken:

@@ -74,10 +74,9 @@ def request(caller: Caller, gig_id: str, task_id: str) -> Taken:
 
 
 def not_an_order() -> Refused:
-    """For a gig whose owner sends the work: `not_` and the name of the mode that takes orders."""
-    names = [name for name, mode in modes.installed().items() if mode.info.orders]
+    """For a gig whose owner sends the work."""
     return Refused(
-        f"not_{names[0] if names else 'order'}",
+        modes.no_orders(),
         "This gig takes no orders, so there is no order's own deposit to undo.",
     )
 

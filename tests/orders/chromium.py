@@ -108,7 +108,7 @@ class Tab:
 @contextmanager
 def tab(folder: Path) -> Iterator[Tab]:
     """A browser of its own with one tab; its profile is in the folder."""
-    assert PROGRAM is not None
+    assert PROGRAM is not None, "install chromium first"
     command = [
         PROGRAM,
         "--headless=new",

@@ -1,6 +1,6 @@
 """The button of the payment page, pressed in a real browser.
 
-Only where Chromium is: `apt-get install chromium`, then `make test-browser`.
+Run by `make test-browser`: Chromium comes from the system's packages, not from pip.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.shop import shop
 
 __all__ = ["start_stack"]
 
-pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
+pytestmark = pytest.mark.browser
 KEY = "sessionStorage.getItem('muster-api-key')"
 
 

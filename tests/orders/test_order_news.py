@@ -10,6 +10,7 @@ import pytest
 
 from engine import audit, clock, proofs
 from engine.db import db
+from tests.orders.undoing import address
 from tests.shop import Shop, shop
 from tests.world import Person, World, eventually
 
@@ -38,16 +39,6 @@ def reputation(place: Shop, address: str) -> list[dict[str, Any]]:
         "events"
     ]
     return rows
-
-
-def address_of(person: Person) -> str:
-    (wallet,) = [
-        one
-        for one in person.get("/wallets")["wallets"]
-        if one["id"] == person.wallet_id  # type: ignore[attr-defined]
-    ]
-    address: str = wallet["evm_address"]
-    return address
 
 
 @pytest.mark.rule("T-09")
@@ -150,14 +141,14 @@ def the_events(place: Shop, buyer: Person, other: Person, member: Person, ids: s
 def the_reputation(place: Shop, buyer: Person, other: Person) -> None:
     rows = [
         {name: row[name] for name in ("type", "role", "gig_id", "withdrawn_by", "amount")}
-        for row in reputation(place, address_of(buyer))
+        for row in reputation(place, address(buyer))
     ]
     common = {"type": "order_withdrawn", "role": "client", "gig_id": place.gig.id, "amount": None}
     assert rows == [
         {**common, "withdrawn_by": "vendor"},
         {**common, "withdrawn_by": "participant"},
     ]
-    assert reputation(place, address_of(other)) == []
+    assert reputation(place, address(other)) == []
     (mine,) = place.vendor.get("/mailboxes/mine")["mailboxes"]
     of_vendor = Counter(row["type"] for row in reputation(place, mine["wallet_address"]))
     assert of_vendor == Counter(

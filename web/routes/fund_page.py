@@ -8,21 +8,18 @@ reads it. Whoever has the order's public link instead reads it, and pays nothing
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from flask import Blueprint, Response
 
 from engine import checkout, gigs, install, order_links, shelf, shops
 from engine.checkout import Checkout, Purse
 from engine.errors import Refused
-from engine.escrow_events import KEPT
 from engine.models.gig import Gig
-from engine.models.task import Task
 from engine.models.wallet import Wallet
 from engine.modes import takes_orders
 from engine.operations import Caller
-from engine.rules import order_money, times
-from web import auth, errors, limits, order_views, rendering, views
+from engine.rules import times
+from web import auth, errors, fund_views, limits, rendering, views
 from web.rendering import Page
 from web.routes.comments import view as comment_view
 from web.shop_views import chain_view
@@ -32,8 +29,6 @@ routes = Blueprint("fund_page", __name__, template_folder="../templates")
 # What is shown while the contract does not tell its rate; the page says that it is an assumption.
 ASSUMED_FEE_BPS = 1000
 MOST_COMMENTS = 200
-# What the body of an order calls its words, when it is an object.
-_WORDS = ("order", "text", "message", "brief", "body")
 
 _NOT_HERE = "This order is not here. The link is spent, or it was never yours."
 _NOT_YOURS = "This order belongs to somebody else. Only its buyer can pay for it."
@@ -131,7 +126,7 @@ def _shared(gig_id: str, task_id: str, token: str) -> Page:
     return {
         "gig": shared.conversation.gig,
         "order": shared.task,
-        **_words(shared.task),
+        **fund_views.words(shared.task),
         "talk": talk,
         "most_talk": len(talk) == MOST_COMMENTS,
         "notice": "Its buyer shares this order with whoever has the link. It can be read here.",
@@ -160,7 +155,7 @@ def _page(caller: Caller, gig_id: str, task_id: str) -> Page:
     page: Page = {
         "gig": gig,
         "order": task,
-        **_words(task),
+        **fund_views.words(task),
         "vendor": shops.vendor_name(gig),
         "list_price": rendering.price(gig.list_price_units),
         "standing": look.standing,
@@ -180,7 +175,7 @@ def _standing(look: Checkout) -> Page:
     if look.standing == checkout.CLOSED:
         return {"notice": _CLOSED}
     if look.standing == checkout.WITHDRAWN:
-        return {"notice": f"This order was cancelled. {_came_back(look)}"}
+        return {"notice": f"This order was cancelled. {fund_views.came_back(look)}"}
     if look.standing == checkout.UNDELIVERED and escrow is not None:
         paid = rendering.price(escrow.amount_units)
         said = f"You have paid ${paid} for this order, but the shop could not be given it."
@@ -188,35 +183,7 @@ def _standing(look: Checkout) -> Page:
             said += " The shop has closed since, so all that is left is to have it back."
         return {"notice": said, "finishes": look.gig.status == "active"}
     said = "This order is sent. " if task.order_free else "This order is paid for. "
-    return {"notice": said + _AFTER.get(task.status, ""), "receipt": _receipt(look)}
-
-
-def _came_back(look: Checkout) -> str:
-    escrow = look.escrow
-    if escrow is None or escrow.status in ("planned", "abandoned"):
-        return "Nothing had been charged for it, so nothing came back."
-    amount = rendering.price(escrow.amount_units)
-    if escrow.failure == KEPT:
-        return (
-            f"Its deposit of ${amount} could not be sent back to {escrow.depositor}; "
-            "the contract keeps it there to be claimed."
-        )
-    return f"Its deposit of ${amount} came back to {escrow.depositor}."
-
-
-def _receipt(look: Checkout) -> Page:
-    told = order_views.money(look.task)
-    rate_bps, total = told["fee_bps"], told["funded_total_units"]
-    split = None
-    if total and rate_bps is not None:
-        split = _split(total, total - (told["tip_units"] or 0), rate_bps)
-    return {
-        "free": bool(look.task.order_free),
-        "split": split,
-        "rate": _percent(rate_bps),
-        "deposit_id": told["deposit_id"],
-        "tx_hash": None if look.escrow is None else look.escrow.tx_hash,
-    }
+    return {"notice": said + _AFTER.get(task.status, ""), "receipt": fund_views.receipt(look)}
 
 
 def _payable(caller: Caller, gig: Gig) -> Page:
@@ -233,8 +200,8 @@ def _payable(caller: Caller, gig: Gig) -> Page:
     return {
         "assumed": fee_bps is None,
         "rate_bps": rate_bps,
-        "rate": _percent(rate_bps),
-        "split": _split(price_units, price_units, rate_bps),
+        "rate": fund_views.percent(rate_bps),
+        "split": fund_views.parts_of(price_units, price_units, rate_bps),
         "chain": chain,
         **_paying(checkout.payers(caller, gig), price_units, asks=chain is not None),
     }
@@ -260,47 +227,3 @@ def _paying(found: list[Wallet], price_units: int, *, asks: bool) -> Page:
         "sponsored": checkout.sponsored(),
         "pay_body": {"wallet_alias_id": purse.wallet.id},
     }
-
-
-def _split(deposit_units: int, least_units: int, fee_bps: int) -> dict[str, str | None]:
-    """What becomes of a deposit, in dollars."""
-    split = order_money.split(deposit_units, fee_bps)
-    tip_units = deposit_units - least_units
-    return {
-        "deposit": rendering.price(deposit_units),
-        "vendor": rendering.price(split.net_units),
-        "fee": rendering.price(split.fee_units),
-        "residue": rendering.price(split.residue_units) if split.residue_units else None,
-        "tip": rendering.price(tip_units) if tip_units else None,
-    }
-
-
-def _percent(fee_bps: int | None) -> str | None:
-    if fee_bps is None:
-        return None
-    return f"{fee_bps // 100}.{fee_bps % 100:02}".rstrip("0").rstrip(".")
-
-
-def _words(task: Task) -> dict[str, Any]:
-    """An order as people read it: HTML for a frame, or text out of its JSON."""
-    shown = rendering.body(task)
-    return {**shown, "words": None if shown["html"] is not None else _unwrapped(task.payload)}
-
-
-def _unwrapped(payload: str) -> str:
-    """The words of an order, without the object around them; what else that says comes after."""
-    try:
-        said = json.loads(payload, parse_int=str, parse_float=str, parse_constant=str)
-    except (ValueError, RecursionError):
-        return payload
-    if isinstance(said, str):
-        return said
-    name = next((one for one in _WORDS if isinstance(said, dict) and one in said), None)
-    if name is None or not isinstance(said[name], str):
-        return payload
-    rest = [f"{one}: {_text(value)}" for one, value in said.items() if one != name]
-    return "\n".join([said[name], *([""] if rest else []), *rest])
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
