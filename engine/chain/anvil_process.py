@@ -25,6 +25,7 @@ from engine.chain.networks import LOCAL_CHAIN_ID
 START_SECONDS = 20.0  # reading a large state file takes a while
 STOP_SECONDS = 20.0  # so does writing it
 DUMP_SECONDS = 5  # how often anvil writes its state; a machine crash loses at most that much
+EXEC_SECONDS = 1.0  # becoming another program takes microseconds, more on a loaded machine
 # anvil keeps this many blocks' states in memory, to be read at an old block. Each grows with the
 # length of the chain, so more of them would eat the memory of a chain that runs for days.
 KEPT_STATES = 64
@@ -146,8 +147,13 @@ def is_free(port: int) -> bool:
 def command_line(pid: int) -> str:
     """What the process was started with; empty when it is gone (or a zombie)."""
     if sys.platform == "linux":
+        folder = Path(f"/proc/{pid}")
+        until = time.monotonic() + EXEC_SECONDS
         try:
-            raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+            # While a process becomes another program its arguments read as empty.
+            while not (raw := (folder / "cmdline").read_bytes()):
+                if _is_zombie(folder) or time.monotonic() > until:
+                    break
         except OSError:
             return ""
         return raw.replace(b"\0", b" ").decode(errors="replace")
@@ -155,6 +161,11 @@ def command_line(pid: int) -> str:
         ["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True
     )
     return done.stdout
+
+
+def _is_zombie(folder: Path) -> bool:
+    # "pid (name) state …", and the name may hold anything.
+    return (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
 def _wait_for_answer(running: Running, folder: Path) -> str:
