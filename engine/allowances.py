@@ -28,9 +28,9 @@ _OPEN = "SELECT count(*) FROM task WHERE mailbox_id = ? AND status = 'claimed'"
 # By the primary key of `take`. Once the take behind the newest `count - 1` leaves, there is room.
 _USED = """
 SELECT count(*), min(at),
-    (SELECT at FROM take WHERE mailbox_id = ? AND at > ? AND kind = 'claim'
+    (SELECT at FROM take WHERE mailbox_id = ? AND at > ? AND kind <> 'assigned'
      ORDER BY at DESC LIMIT 1 OFFSET ?)
-FROM take WHERE mailbox_id = ? AND at > ? AND kind = 'claim'
+FROM take WHERE mailbox_id = ? AND at > ? AND kind <> 'assigned'
 """
 
 

@@ -4,32 +4,78 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import assignments, entries, holding
+from engine import assignments, entries, holding, mode_items, pushing, task_facts, verb_effects
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
-from engine.plans import Assign, Enqueue, Exclude, MoveTask, Plan, PutBack, Reply
+from engine.modes import ask, facts
+from engine.plans import (
+    Assign,
+    AssignAccount,
+    Enqueue,
+    Exclude,
+    HandIn,
+    MoveTask,
+    Plan,
+    PushTo,
+    PutBack,
+    Rank,
+    Remember,
+    Reply,
+    Ring,
+    SetPrice,
+    Stage,
+)
 
 ACTOR = "engine"
 
 
 def apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
-    """Apply the effects in order; answers the members that the plan replies with."""
+    """Apply the effects in order; answers the members that the plan replies with.
+
+    The task is locked, and where the plan gives it to somebody or takes it from somebody, so is his
+    mailbox, before it.
+    """
     answer: dict[str, Any] = {}
     for effect in plan:
         match effect:
             case Enqueue():
                 entries.enqueue(gig, task)
             case Assign(mailbox_id):
-                mailbox = Mailbox.get(Mailbox.id == mailbox_id)
-                holding.assign(gig, mailbox, task)
-                assignments.tell(gig, mailbox_id, task, ACTOR)
+                _give(gig, Mailbox.get(Mailbox.id == mailbox_id), task)
+            case AssignAccount(number, field):
+                _give(gig, verb_effects.of_account(gig, number, field), task)
+            case PushTo():
+                answer.update(pushing.place(gig, task, effect, placed))
             case PutBack():
                 holding.put_back(gig, task)
             case MoveTask(verb):
                 holding.move_on(task, verb)
             case Exclude(mailbox_id, reason):
                 holding.exclude(mailbox_id, task, reason)
+            case Stage(name):
+                mode_items.set_stage(gig, task, name)
+            case Remember(members):
+                mode_items.remember(task, dict(members))
+            case Rank(rank):
+                mode_items.set_rank(task, rank)
+            case Ring(bell, at):
+                mode_items.set_bell(task, bell, at)
+            case SetPrice(units):
+                verb_effects.set_price(gig, task, units)
+            case HandIn(evidence):
+                verb_effects.hand_in(gig, task, list(evidence))
             case Reply(members):
                 answer.update(members)
     return answer
+
+
+def _give(gig: Gig, mailbox: Mailbox, task: Task) -> None:
+    holding.assign(gig, mailbox, task)
+    assignments.tell(gig, mailbox.id, task, ACTOR)
+    placed(gig, task)
+
+
+def placed(gig: Gig, task: Task) -> None:
+    """The task has come into somebody's hands: what follows of the mode's own, in `db.write`."""
+    apply(ask(gig.distribution).placed(facts(gig), task_facts.of(task)), gig, task)

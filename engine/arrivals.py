@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine import assignments, commands, events, gigs, holding
-from engine.apply import apply
+from engine import assignments, commands, events, gigs, holding, task_facts
+from engine.apply import apply, placed
 from engine.models.command import Command
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
 from engine.modes import ask
 from engine.moves import move
-from engine.plans import TaskFacts
 
 KIND = "task.submit"
 WEBHOOK = "webhook"
@@ -38,7 +37,9 @@ def hand_out(gig: Gig, task: Task, *, actor: str = WEBHOOK, **more: Any) -> dict
     if task.assignee_id is not None:
         reply = _give(gig, task, task.assignee_id, actor)
     else:
-        reply = apply(ask(gig.distribution).distribute(gigs.facts(gig), facts(task)), gig, task)
+        reply = apply(
+            ask(gig.distribution).distribute(gigs.facts(gig), task_facts.of(task)), gig, task
+        )
         if reply["status"] == "queued" and task.availability != "open":
             reply |= {
                 "status": task.availability,
@@ -71,6 +72,7 @@ def _give(gig: Gig, task: Task, mailbox_id: str, actor: str) -> dict[str, Any]:
         return {"status": "unassigned", "mailbox_id": UNASSIGNED}
     holding.assign(gig, Mailbox.get(Mailbox.id == mailbox_id), task)
     assignments.tell(gig, mailbox_id, task, actor)
+    placed(gig, task)
     return {"status": "assigned", "mailbox_id": mailbox_id}
 
 
@@ -94,16 +96,3 @@ def answer_of(task_id: str) -> dict[str, Any] | None:
     """What was answered to whoever sent the task; None while it is not handed out."""
     kept = commands.find(command_id(task_id))
     return None if kept is None else kept.result
-
-
-def facts(task: Task) -> TaskFacts:
-    """The task as its mode is shown it."""
-    return TaskFacts(
-        task.id,
-        task.status,
-        task.priority,
-        tuple(task.tags),
-        task.price_units,
-        task.price_tbd,
-        task.mailbox_id,
-    )

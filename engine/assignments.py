@@ -191,14 +191,14 @@ def _take_from_holder(caller: Caller, task: Task, *, excused: bool) -> None:
     )
 
 
-def tell(gig: Gig, mailbox_id: str, task: Task, actor: str) -> None:
+def tell(gig: Gig, mailbox_id: str, task: Task, actor: str, kind: str = "task.assigned") -> None:
     """Append that a worker was given a task, which his webhook hears (W-08); in `db.write`.
 
     Its private details are in no webhook. The log has many readers and keeps everything, so the
     payload goes to the webhook alone.
     """
     events.append(
-        "task.assigned",
+        kind,
         events.Subject("task", task.id),
         actor=actor,
         gig_id=gig.id,

@@ -66,7 +66,7 @@ WHERE mailbox_id IN ({marks}) AND status = 'claimed' GROUP BY mailbox_id
 _USED = """
 WITH seen (mailbox_id, since) AS (VALUES {pairs})
 SELECT seen.mailbox_id, count(*) FROM seen
-JOIN take ON take.mailbox_id = seen.mailbox_id AND take.at > seen.since AND take.kind = 'claim'
+JOIN take ON take.mailbox_id = seen.mailbox_id AND take.at > seen.since AND take.kind <> 'assigned'
 GROUP BY seen.mailbox_id
 """
 
@@ -92,7 +92,7 @@ def finds(places: Sequence[Place]) -> dict[str, bool | None]:
     """
     chosen = {place.mailbox.id: _selection(place.gig) for place in places}
     with db.reading():
-        able = _within_limits(
+        able = within_limits(
             [one for one in places if chosen[one.mailbox.id] and one.gig.status == "active"]
         )
         # What makes one statement differ from another.
@@ -120,7 +120,7 @@ def _finding(copies: bool, at_random: bool, ids: list[str]) -> set[str]:
     return {row[0] for row in db.rows(sql, ids)}
 
 
-def _within_limits(places: list[Place]) -> list[Place]:
+def within_limits(places: list[Place]) -> list[Place]:
     """Those that may take one more (M-05)."""
     now = clock.now()
     limits = {place.mailbox.id: allowances.limits(place.gig, place.mailbox) for place in places}

@@ -51,7 +51,7 @@ live AS MATERIALIZED (
     FROM (
         SELECT count(*) AS used, min(take.at) AS oldest FROM take
         WHERE :most_taken::bigint IS NOT NULL
-          AND take.mailbox_id = :mailbox AND take.at > :since::bigint AND take.kind = 'claim'
+          AND take.mailbox_id = :mailbox AND take.at > :since::bigint AND take.kind <> 'assigned'
     ) AS spent
 ), allowed AS MATERIALIZED (
     SELECT CASE WHEN is_open THEN greatest(0, least(

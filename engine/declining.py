@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engine import (
-    arrivals,
     cancellation,
     copies,
     events,
@@ -12,6 +11,7 @@ from engine import (
     in_hand,
     mailboxes,
     shelf,
+    task_facts,
     tasks,
 )
 from engine.apply import apply
@@ -69,7 +69,7 @@ def pass_on(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
         if not shelf.is_shown(task, {mailbox.id}):
             raise not_found("task")
         _refuse_template_of(mailbox, task)
-    plan = ask(gig.distribution).declined(gigs.facts(gig), arrivals.facts(task), mailbox.id)
+    plan = ask(gig.distribution).declined(gigs.facts(gig), task_facts.of(task), mailbox.id)
     apply(plan, gig, task)
     if kept_for_him:
         holding.unaddress(gig, task)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import accounts, arrivals, cancellation, clock, entries, events, gigs, holding
+from engine import (
+    accounts,
+    cancellation,
+    clock,
+    entries,
+    events,
+    gigs,
+    holding,
+    task_facts,
+)
 from engine.apply import apply
 from engine.db import db
 from engine.errors import not_found
@@ -132,7 +141,7 @@ def release(
     for task in sorted(held, key=lambda one: (one.template_number or 0, one.number)):
         if excused:
             holding.excuse(task)
-        apply(ask(gig.distribution).released(gigs.facts(gig), arrivals.facts(task)), gig, task)
+        apply(ask(gig.distribution).released(gigs.facts(gig), task_facts.of(task)), gig, task)
         cancellation.catch(gig, task, actor)
     events.append(
         "task.released",

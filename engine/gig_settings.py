@@ -22,6 +22,7 @@ OF_SOME_MODES: dict[str, Any] = {
     "max_claims_per_task": None,
     "task_escrow": False,
     "list_price_units": None,
+    "accept_timeout_seconds": None,
     "price_tbd": False,
 }
 # Looked at, and not kept: a task says this of itself, and no gig does.
@@ -30,6 +31,7 @@ NOT_KEPT = ("price_tbd",)
 _CALLED = {
     "review_timeout_seconds": "review_timeout",
     "task_timeout_seconds": "task_timeout",
+    "accept_timeout_seconds": "accept_timeout",
 }
 # What a gig is made with where its owner and its mode say nothing.
 DEFAULTS: dict[str, Any] = {

@@ -29,6 +29,7 @@ NOBODY: dict[str, Any] = {
     "expires_at": None,
     "held_timeout_seconds": None,
     "held_most_seconds": None,
+    "accept_by": None,
 }
 
 
@@ -42,6 +43,7 @@ def terms(gig: Gig, task: Task) -> dict[str, Any]:
     price = task.price_units if task.price_units is not None else gig.price_units
     timeout = None if task.named_by is not None else gig.task_timeout_seconds
     return {
+        "accept_by": None,
         "claimed_at": now,
         "held_price_units": None if task.price_tbd else price,
         "expires_at": None if timeout is None else now + timeout * clock.SECOND,

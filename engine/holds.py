@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import structlog
 
 from engine import (
-    arrivals,
     cancellation,
     clock,
     events,
@@ -15,6 +14,7 @@ from engine import (
     holding,
     in_hand,
     shelf,
+    task_facts,
     tasks,
 )
 from engine.apply import apply
@@ -104,7 +104,7 @@ def _expire(claim: Claim) -> bool:
 
 def _take_back(gig: Gig, task: Task, holder: str, reason: str, actor: str) -> None:
     holding.exclude(holder, task, reason)
-    apply(ask(gig.distribution).released(gigs.facts(gig), arrivals.facts(task)), gig, task)
+    apply(ask(gig.distribution).released(gigs.facts(gig), task_facts.of(task)), gig, task)
     cancellation.catch(gig, task, actor)
 
 

@@ -7,10 +7,21 @@ entry-point group `muster.modes`. Answers are data; nothing here may touch a dat
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pluggy
 
-from engine.plans import GigFacts, ModeInfo, Plan, Proving, Selection, TaskFacts
+from engine.plans import (
+    Act,
+    GigFacts,
+    ModeInfo,
+    Plan,
+    Planner,
+    Proving,
+    Selection,
+    Sent,
+    TaskFacts,
+)
 
 PROJECT = "muster"
 spec = pluggy.HookspecMarker(PROJECT)
@@ -64,3 +75,35 @@ def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:  # type: ig
 @spec(firstresult=True)
 def proving(gig: GigFacts) -> Proving:  # type: ignore[empty-body]
     """A worker hands in: a proof of a task or of what he names; once more after a rejection?"""
+
+
+@spec(firstresult=True)
+def read_fields(gig: GigFacts, sent: Sent) -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """What a task keeps of the mode's own fields, which fit their schemas. Raise
+    `engine.errors.invalid(field, sentence)` for what is wrong beyond that."""
+
+
+@spec(firstresult=True)
+def placed(gig: GigFacts, task: TaskFacts) -> Plan:  # type: ignore[empty-body]
+    """The task has just been given to `task.mailbox_id`, by its owner, a push or a plan. What of
+    the mode's own follows? Not asked of a poll, which takes many at once."""
+
+
+@spec(firstresult=True)
+def act(gig: GigFacts, task: TaskFacts, act: Act) -> Plan:  # type: ignore[empty-body]
+    """Somebody uses one of the mode's verbs, from a stage and with a body that it allows."""
+
+
+@spec(firstresult=True)
+def rang(gig: GigFacts, task: TaskFacts, bell: str, now: int) -> Plan:  # type: ignore[empty-body]
+    """The task's bell rings, which a plan has set by `Ring`. `now` in milliseconds."""
+
+
+@spec(firstresult=True)
+def show(gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """What a reader of a task is shown of the mode's own: `owner`, `holder` or `member`."""
+
+
+@spec(firstresult=True)
+def desk_item(task: TaskFacts, planner: Planner) -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """A task as its worker's desk lists it, but for its `etag`, which is added."""

@@ -11,7 +11,17 @@ import pluggy
 from engine import hookspecs
 from engine.errors import Refused, SettingsError
 from engine.models.gig import Gig
-from engine.plans import GigFacts, ModeInfo, Plan, Proving, Selection, TaskFacts
+from engine.plans import (
+    Act,
+    GigFacts,
+    ModeInfo,
+    Plan,
+    Planner,
+    Proving,
+    Selection,
+    Sent,
+    TaskFacts,
+)
 
 ENTRY_POINTS = "muster.modes"
 
@@ -55,6 +65,24 @@ class Mode:
 
     def proving(self, gig: GigFacts) -> Proving:
         return cast(Proving, self._hook.proving(gig=gig))
+
+    def read_fields(self, gig: GigFacts, sent: Sent) -> Mapping[str, Any]:
+        return cast(Mapping[str, Any], self._hook.read_fields(gig=gig, sent=sent))
+
+    def placed(self, gig: GigFacts, task: TaskFacts) -> Plan:
+        return cast(Plan, self._hook.placed(gig=gig, task=task))
+
+    def act(self, gig: GigFacts, task: TaskFacts, act: Act) -> Plan:
+        return cast(Plan, self._hook.act(gig=gig, task=task, act=act))
+
+    def rang(self, gig: GigFacts, task: TaskFacts, bell: str, now: int) -> Plan:
+        return cast(Plan, self._hook.rang(gig=gig, task=task, bell=bell, now=now))
+
+    def show(self, gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:
+        return cast(Mapping[str, Any], self._hook.show(gig=gig, task=task, reader=reader))
+
+    def desk_item(self, task: TaskFacts, planner: Planner) -> Mapping[str, Any]:
+        return cast(Mapping[str, Any], self._hook.desk_item(task=task, planner=planner))
 
 
 _modes: dict[str, Mode] = {}
@@ -112,6 +140,7 @@ def facts(gig: Gig) -> GigFacts:
         gig.price_units,
         list_price_units=gig.list_price_units,
         owner_mailbox_id=gig.owner_mailbox_id,
+        accept_seconds=gig.accept_timeout_seconds,
     )
 
 

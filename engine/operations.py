@@ -66,10 +66,16 @@ DEFAULT: dict[str, frozenset[str]] = {
     "task.recycle": frozenset({OWNER}),
     "task.delete": frozenset({OWNER}),
     "task.heartbeat": frozenset({MEMBER}),
+    "task.accept": frozenset({MEMBER}),
+    "task.reject": frozenset({MEMBER}),
+    # Verbs of the mode's own; each says who may.
+    "task.act": frozenset({ANYONE}),
     "task.alias": frozenset({OWNER, ACTIVE}),
     "task.bulk": frozenset({OWNER}),
     # Through the gig's webhook, whose token stands for the owner.
     "task.send": frozenset({OWNER}),
+    # The same by mail; where that is refused it is ignored, since nobody reads an answer (O-03).
+    "task.send_by_mail": frozenset({OWNER}),
     "draft.list": frozenset({OWNER}),
     "draft.edit": frozenset({OWNER}),
     "draft.delete": frozenset({OWNER}),

@@ -25,11 +25,18 @@ class GigFacts:
     # takes no money, and the owner's own mailbox.
     list_price_units: int | None = None
     owner_mailbox_id: str | None = None
+    # How long a worker may take to accept what was pushed to him (U-04). None: it is his at once.
+    accept_seconds: int | None = None
 
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """A task as a mode sees it. `mailbox_id` is its holder's, or the one it concerns."""
+    """A task as a mode sees it. `mailbox_id` is its holder's, or the one it concerns.
+
+    `fields` is what its sender said under the mode's own names (`ModeInfo.fields`); `stage` and
+    `memo` are what the mode wrote down by `Stage` and `Remember`. `number` is its whole number
+    among all tasks that have a stage. Times are milliseconds.
+    """
 
     id: str
     status: str
@@ -38,6 +45,55 @@ class TaskFacts:
     price_units: int | None
     price_tbd: bool
     mailbox_id: str | None
+    # The owner named its holder; it is one of many copies; its holder has not accepted it yet.
+    assigned: bool = False
+    copy: bool = False
+    offered: bool = False
+    subject: str = ""
+    created_at: int = 0
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    number: int | None = None
+    stage: str | None = None
+    memo: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Act:
+    """A verb of the mode that somebody uses on a task.
+
+    `mailbox_id` is the place that he acts from, None for the gig's owner; `given` the body, which
+    fits the verb's schema; `now` in milliseconds; `zone` the IANA name of his time zone.
+    """
+
+    verb: str
+    mailbox_id: str | None
+    given: Mapping[str, Any]
+    now: int
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a sender said in the mode's own words: members of the query, or of a JSON body."""
+
+    fields: Mapping[str, Any]
+    subject: str = ""
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Whose list of items is shown, and when (`desk_item`).
+
+    `hours` are the working hours of each day (`mon` … `sun`) as pairs of `HH:MM` of his `zone`,
+    empty where he has said none; `taken` are the tasks on his desk that are under way or planned;
+    `requester` is the display name of the task's owner.
+    """
+
+    now: int
+    zone: str
+    hours: Mapping[str, tuple[tuple[str, str], ...]]
+    taken: tuple[TaskFacts, ...]
+    requester: str
 
 
 @dataclass(frozen=True)
@@ -50,6 +106,81 @@ class Assign:
     """Give the task into the hands of this mailbox, and tell it so."""
 
     mailbox_id: str
+
+
+@dataclass(frozen=True)
+class AssignAccount:
+    """The same, to the one active mailbox in this gig of the account with this `number`.
+
+    A 400 that names the body's `field` where there is none.
+    """
+
+    number: int
+    field: str
+
+
+# How one of several workers is chosen (U-01): whose last turn is longest ago; by lot, each as
+# likely; by lot, in proportion to his mailbox's priority; or all of them, each a copy of his own.
+PICKS = ("in_turn", "by_lot", "by_priority", "everyone")
+
+
+@dataclass(frozen=True)
+class PushTo:
+    """Give the task to active mailboxes whose standing filters it passes, chosen by `pick`.
+
+    Those that are paused, full, or not to be offered it again are passed over, and so is who has it
+    now. Where all that match are, the task waits and is given to the first that frees up; where
+    none matches at all, a new task is dropped and one that was somebody's waits. Answers the
+    members of T-02 by itself.
+    """
+
+    pick: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The task is at this stage of the mode's own (`ModeInfo.stages`) from now on."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Remember:
+    """Write these members into the task's `memo`, beside those that are there. JSON values."""
+
+    members: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Its place on a desk: lower ones first, then the older."""
+
+    rank: int
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Ask `rang` about the task at this time (ms), under this name; None: not any more.
+
+    A task has one bell. It rings within a sweep of its time, once, however many processes run.
+    """
+
+    bell: str | None
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class SetPrice:
+    """The task pays so much (10⁻⁶ USDC) to whom it is given after this."""
+
+    units: int
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """Its holder hands in a proof with this evidence; review and payout go on as anywhere."""
+
+    evidence: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -84,7 +215,22 @@ class Reply:
 # The orders of a queue (Q-01).
 ORDERS = ("fifo", "lifo", "priority", "random")
 
-Effect = Enqueue | Assign | PutBack | MoveTask | Exclude | Reply
+Effect = (
+    Enqueue
+    | Assign
+    | AssignAccount
+    | PushTo
+    | PutBack
+    | MoveTask
+    | Exclude
+    | Stage
+    | Remember
+    | Rank
+    | Ring
+    | SetPrice
+    | HandIn
+    | Reply
+)
 Plan = tuple[Effect, ...]
 
 
@@ -115,6 +261,40 @@ class Proving:
 
 
 @dataclass(frozen=True)
+class Verb:
+    """Something of the mode's own that can be done with a task: `POST …/tasks/:id/do/:name`.
+
+    `fields` maps the members of the body to a JSON schema of each; others are refused. `stages` are
+    those from which it may be done, () for any; `by` the roles that may (`engine/roles.py`); with
+    `holder` only who has the task in hand.
+    """
+
+    name: str
+    summary: str
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    by: frozenset[str] = frozenset({"active"})
+    holder: bool = False
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A worker's list of what is routed to him, over all gigs of the mode: `GET /api{path}`.
+
+    `shown` are the stages that it lists; each of `flags` is a query parameter that adds stages.
+    `POST /api{path}/:number/:verb` uses a verb on an item, with `If-Match` and `Idempotency-Key`,
+    and answers 204. `item` is the JSON schema of an item.
+    """
+
+    path: str
+    title: str
+    shown: tuple[str, ...]
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    item: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ModeInfo:
     """What `GET /modes` shows of a mode (G-03).
 
@@ -126,6 +306,10 @@ class ModeInfo:
     With `orders` a task is an order: a member sends it as a draft, funds it and approves the work,
     and the gig's owner, who has a mailbox of his own in it, does it. `confirms` are operations that
     take place only with `{"confirm": true}`, each with the sentence that says why.
+
+    `fields` maps what a sender may say beside the names every mode takes to a JSON schema of each,
+    in the query or, with `fields_in_body`, as members of a JSON body; one that is called as another
+    mode's name is takes its place. `stages`, `verbs` and `desk` are the mode's own.
     """
 
     names: tuple[str, ...]
@@ -135,3 +319,8 @@ class ModeInfo:
     query: tuple[str, ...] = ()
     orders: bool = False
     confirms: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fields_in_body: bool = False
+    stages: tuple[str, ...] = ()
+    verbs: tuple[Verb, ...] = ()
+    desk: Desk | None = None

@@ -47,6 +47,12 @@ TASK: Moves = {
     ("withdrawn", "redraft"): "draft",
     ("queued", "claim"): "claimed",
     ("claimed", "release"): "queued",
+    # Nobody of the gig could ever be given it.
+    ("queued", "drop"): "dropped",
+    # Each of its workers has a copy of his own by now, and it is nobody's itself.
+    ("queued", "forward"): "forwarded",
+    # Work that pays nothing, and that nobody reviews.
+    ("claimed", "complete"): "completed",
     # The owner gives it to a worker of his choice, from whom he may have taken it.
     ("queued", "assign"): "claimed",
     ("unassigned", "assign"): "claimed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import arrivals, cancellation, clock, events, gigs
+from engine import cancellation, clock, events, gigs, task_facts
 from engine.apply import apply
 from engine.deliveries import money_field
 from engine.models.gig import Gig
@@ -40,7 +40,7 @@ def give_back(
     """
     wanted = requeue is not False
     goes_back = wanted and gig.status != "closed"
-    plan = ask(gig.distribution).rejected(gigs.facts(gig), arrivals.facts(task), goes_back)
+    plan = ask(gig.distribution).rejected(gigs.facts(gig), task_facts.of(task), goes_back)
     if not any(isinstance(effect, PutBack) for effect in plan):
         if task.status != "rejected":
             apply(plan, gig, task)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from engine.hookspecs import impl
 from engine.plans import (
+    Act,
     Exclude,
     GigFacts,
     MoveTask,
     Plan,
+    Planner,
     Proving,
     PutBack,
     Reply,
     Selection,
+    Sent,
     TaskFacts,
 )
 
@@ -63,3 +67,33 @@ def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
 @impl
 def proving(gig: GigFacts) -> Proving:
     return Proving()
+
+
+@impl
+def read_fields(gig: GigFacts, sent: Sent) -> Mapping[str, Any]:
+    return sent.fields
+
+
+@impl
+def placed(gig: GigFacts, task: TaskFacts) -> Plan:
+    return ()
+
+
+@impl
+def act(gig: GigFacts, task: TaskFacts, act: Act) -> Plan:
+    return ()
+
+
+@impl
+def rang(gig: GigFacts, task: TaskFacts, bell: str, now: int) -> Plan:
+    return ()
+
+
+@impl
+def show(gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:
+    return {}
+
+
+@impl
+def desk_item(task: TaskFacts, planner: Planner) -> Mapping[str, Any]:
+    return {}

@@ -14,6 +14,7 @@ from engine.models.gig import Gig, Invite
 from engine.models.ledger import LedgerBalance, LedgerEntry, LedgerTransaction
 from engine.models.mailbox import Mailbox
 from engine.models.meta import JobRun, Lease, Meta
+from engine.models.mode_item import ModeItem, Rotation
 from engine.models.notification import Notification
 from engine.models.proof import Proof, ProofAlias
 from engine.models.purchase import Purchase
@@ -72,4 +73,6 @@ ALL = [
     Notification,
     ReputationEvent,
     Purchase,
+    ModeItem,
+    Rotation,
 ]

@@ -16,6 +16,8 @@ class Account(Table):
     created_at = peewee.BigIntegerField()
     # A name of the IANA database.
     timezone = peewee.TextField(default="UTC", constraints=[peewee.SQL("DEFAULT 'UTC'")])
+    # Its planning schedule: pairs of `HH:MM` by day, in that zone. NULL: never said.
+    working_hours = JsonField(null=True)
     # When its holder last said that he has seen his notifications.
     notifications_seen_at = peewee.BigIntegerField(null=True)
 

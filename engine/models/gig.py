@@ -68,6 +68,8 @@ class Gig(Table):
     list_price_units = peewee.BigIntegerField(null=True)
     owner_mailbox_id = peewee.TextField(null=True)
     treasury_address = peewee.TextField(null=True)
+    # How long a worker has to accept what is pushed to him (U-04). NULL: it is his at once.
+    accept_timeout_seconds = peewee.BigIntegerField(null=True)
 
 
 # What is cancelled is looked at now and then, for tasks that came in at the last moment.

@@ -45,6 +45,8 @@ class Mailbox(Table):
     # put there at or after the position `cursor_as_of`; see engine/claims.py. NULL: begin anew.
     cursor_key = peewee.BigIntegerField(null=True)
     cursor_as_of = peewee.BigIntegerField(null=True)
+    # When it was last given its turn, as counted by its gig's `rotation` (U-01).
+    turn = peewee.BigIntegerField(default=0, constraints=[peewee.SQL("DEFAULT 0")])
     # When its worker left. An inactive mailbox without it was closed by somebody else, and only
     # the owner opens it again.
     left_at = peewee.BigIntegerField(null=True)

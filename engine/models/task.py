@@ -76,6 +76,10 @@ class Task(Table):
     public_token = peewee.TextField(null=True, unique=True)
     # What signs the order's webhook; sealed. The buyer chose it.
     order_webhook_secret = peewee.TextField(null=True)
+    # What its sender said under its mode's own names.
+    mode_fields = JsonField(null=True)
+    # Until when its holder has to accept it, which is also when it expires. NULL: it is his.
+    accept_by = peewee.BigIntegerField(null=True)
 
     class Meta:
         indexes = (

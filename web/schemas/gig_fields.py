@@ -115,6 +115,16 @@ class GigFields(Schema):
             f"`task_timeout`. Null: {DEFAULT_HOLD_FACTOR} times that."
         ),
     )
+    accept_timeout = Whole(
+        1,
+        MAX_SECONDS,
+        attribute="accept_timeout_seconds",
+        allow_none=True,
+        metadata=about(
+            "Where tasks are pushed: seconds in which a worker accepts one, or it moves on to "
+            "another (U-04). Null: it is his at once."
+        ),
+    )
     queue_order = one_of(
         *ORDERS,
         metadata=about(

@@ -19,7 +19,8 @@ class Submitted(Schema):
     status = fields.String(
         required=True,
         metadata={
-            "description": "`queued`, `reserved`, `view_only`, `assigned`, `draft`, or what the "
+            "description": "`queued`, `reserved`, `view_only`, `assigned`, `forwarded`, "
+            "`waiting`, `dropped`, `draft`, or what the "
             "gig's mode says; `unassigned` where the worker has left before it was funded."
         },
     )
@@ -30,6 +31,19 @@ class Submitted(Schema):
         allow_none=True, metadata={"description": "A mailbox; null: whoever opens the link."}
     )
     mailbox_id = fields.String(metadata={"description": "Who was given it."})
+    targets = fields.Integer(
+        metadata={"description": "To how many workers it was pushed (U-01); each `message_ids`."}
+    )
+    message_ids = fields.List(fields.String())
+    active_mailboxes = fields.Integer(
+        metadata={"description": "This and what follows of a task that was dropped (U-04)."}
+    )
+    matched = fields.Integer(
+        metadata={"description": "Active mailboxes whose standing filters it passes."}
+    )
+    evaluated = fields.Dict(
+        metadata={"description": "The `tags` and the `price` that were held against the filters."}
+    )
     updated = fields.Boolean(metadata={"description": "Of a draft: was there one before?"})
     draft_saved_at = fields.String(metadata={"format": "date-time"})
     reason = fields.String(
