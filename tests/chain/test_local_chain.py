@@ -253,3 +253,16 @@ def test_the_faucet_serves_processes_and_threads_at_once(
 @pytest.mark.rule("Z-06")
 def test_a_local_chain_is_known_as_one(running: local.LocalChain) -> None:
     assert local.is_local(Chain(running.rpc_url))
+
+
+def test_a_process_that_becomes_another_program_is_not_taken_for_gone() -> None:
+    """While it does, the kernel shows it without arguments; so the local chain once seemed dead."""
+    again = '[ $1 -gt 0 ] && exec /bin/sh -c "$2" sh $(($1 - 1)) "$2"; exec sleep 30'
+    process = subprocess.Popen(["/bin/sh", "-c", again, "sh", "300", again])
+    try:
+        while not (seen := anvil_process.command_line(process.pid)).startswith("sleep"):
+            assert seen
+    finally:
+        process.kill()
+        process.wait()
+    assert anvil_process.command_line(process.pid) == ""
