@@ -14,6 +14,8 @@ from engine.modes import ask
 from engine.operations import Caller, permit
 from engine.rules import times
 
+# States of a task that each worker has, or would have, a copy of.
+_TEMPLATES = ("queued", "forwarded", "dropped")
 # Each time somebody else has taken it in between.
 TRIES = 20
 _OF_EMAIL = """
@@ -142,7 +144,7 @@ def _refuse(gig: Gig, task: Task) -> None:
     if task.status in ("cancelled", "discarded"):
         raise not_found("task")
     copies = ask(gig.distribution).select(gigs.facts(gig)).how == "copy"
-    if task.template_number is not None or (copies and task.status == "queued"):
+    if task.template_number is not None or (copies and task.status in _TEMPLATES):
         raise Refused(
             "solo_task",
             "In this gig each worker has a copy of his own, so this task cannot be given to one. "
@@ -152,7 +154,9 @@ def _refuse(gig: Gig, task: Task) -> None:
         raise Refused(
             "already_proven", "A proof of this task was handed in. Review the proof instead."
         )
-    if task.status not in ("queued", "unassigned", "claimed"):
+    if task.status == "completed":
+        raise Refused("already_completed", "The work on this task is done. Send another task.")
+    if task.status not in ("queued", "unassigned", "claimed", "dropped"):
         raise Refused(
             "wrong_state",
             f"This task is {task.status}, so nobody can have it yet. "

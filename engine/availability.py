@@ -51,7 +51,7 @@ def _require_waiting(task: Task) -> None:
             "not_in_queue", "This task came back to you. Give it to somebody with /assign."
         )
     if task.status != "queued":
-        raise Refused("not_in_queue", f"This task is {task.status}, so it does not wait yet.")
+        raise Refused("not_in_queue", f"This task is {task.status}, so it does not wait.")
 
 
 def _set(gig: Gig, task: Task, availability: str, mailbox_id: str | None) -> None:

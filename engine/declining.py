@@ -59,6 +59,8 @@ def pass_on(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
     kept_for_him = in_hand.is_kept_for(mailbox, task)
     if not kept_for_him and not in_hand.holds(mailbox, task):
         reason = in_hand.require_not_lost(mailbox, task)
+        if task.mailbox_id == mailbox.id and task.status == "completed":
+            raise Refused("already_completed", "You have done this task, so it stays with you.")
         if task.mailbox_id == mailbox.id and task.status in in_hand.HANDED_IN:
             raise Refused(
                 "already_proven",

@@ -48,6 +48,13 @@ def _require_idle(task: Task) -> None:
             "already_claimed",
             "A worker holds this task. Take it from him with /recycle first, then delete it.",
         )
+    if task.status == "forwarded":
+        raise Refused(
+            "template",
+            "Each worker has a copy of this task by now. Take them back one by one with /recycle.",
+        )
+    if task.status == "completed":
+        raise Refused("already_completed", "The work on this task is done, so it stays.")
     if task.status in ("submitted", "approved", "rejected"):
         raise Refused(
             "already_proven",

@@ -31,7 +31,7 @@ from engine.modes import ask
 from engine.operations import Caller, permit
 
 # What its owner has not sent, or has taken away again, is not there for anybody else.
-HIDDEN = ("draft", "unfunded", "cancelled")
+HIDDEN = ("draft", "unfunded", "dropped", "cancelled")
 
 
 @dataclass(frozen=True)

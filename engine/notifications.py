@@ -48,6 +48,7 @@ NEWS: Mapping[str, News] = {
     "payout.taken_back": News((HOLDER,), "The chain took a payout back, it is owed again: {gig}"),
     "mailbox.joined": News((OWNER,), "Somebody joined: {gig}"),
     "task.assigned": News((HOLDER,), "A task was given to you: {gig}"),
+    "task.pushed": News((HOLDER,), "A task was pushed to you: {gig}"),
     "task.held_back": News((OWNER,), "A task waits for you as a draft: {gig}"),
     "task.violation": News((OWNER,), "A worker reported a task: {gig}"),
     "endpoint.disabled": News((REGISTRANT,), "A webhook of yours was disabled: {gig}"),

@@ -24,6 +24,11 @@ SELECT mailbox_id, count(*) FROM task
 WHERE mailbox_id IN ({marks}) AND status = 'claimed' AND (expires_at IS NULL OR expires_at > ?)
 GROUP BY mailbox_id
 """
+# Done without a proof, in a gig that pays nothing.
+_DONE = """
+SELECT mailbox_id, count(*) FROM task
+WHERE mailbox_id IN ({marks}) AND status = 'completed' GROUP BY mailbox_id
+"""
 DIGITS = 4
 
 
@@ -31,7 +36,8 @@ DIGITS = 4
 class Received:
     """`tasks_received` counts every take; `response_rate` is 0…1, and None while nothing is due.
 
-    Neither what the owner took back nor what is still in hand, in time, counts in the rate.
+    Neither what the owner took back nor what is still in hand, in time, counts in the rate. What is
+    done without a proof counts as one that was handed in.
     """
 
     tasks_received: int = 0
@@ -48,16 +54,18 @@ def of(mailboxes: Iterable[Mailbox]) -> dict[str, Received]:
     with db.reading():
         taken = {row[0]: row[1:] for row in db.rows(_TAKEN.format(marks=marks), ids)}
         proven = dict(db.rows(_PROVEN.format(marks=marks), ids))
+        done = dict(db.rows(_DONE.format(marks=marks), ids))
         in_hand = dict(db.rows(_IN_HAND.format(marks=marks), [*ids, clock.now()]))
     found = {}
     for mailbox_id in ids:
         received, excused = map(int, taken.get(mailbox_id, (0, 0)))
         proofs = int(proven.get(mailbox_id, 0))
         due = received - excused - int(in_hand.get(mailbox_id, 0))
-        found[mailbox_id] = Received(received, proofs, _rate(proofs, due))
+        answered = proofs + int(done.get(mailbox_id, 0))
+        found[mailbox_id] = Received(received, proofs, _rate(answered, due))
     return found
 
 
-def _rate(proofs: int, due: int) -> float | None:
+def _rate(answered: int, due: int) -> float | None:
     """Work from before takes were written down has a proof and no take, so it never exceeds 1."""
-    return round(min(1.0, proofs / due), DIGITS) if due > 0 else None
+    return round(min(1.0, answered / due), DIGITS) if due > 0 else None

@@ -15,7 +15,15 @@ from engine.operations import ACTIVE, OWNER, Caller, permit
 # The states in which a task is in its mailbox's hands.
 IN_HANDS = ("claimed", "submitted")
 # What is not, not yet, or no longer for any worker to see.
-_OWNERS_ONLY = ("draft", "unfunded", "unassigned", "cancelled", "undoing", "withdrawn")
+_OWNERS_ONLY = (
+    "draft",
+    "unfunded",
+    "dropped",
+    "unassigned",
+    "cancelled",
+    "undoing",
+    "withdrawn",
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,8 @@ def find(caller: Caller, gig: Gig, has: frozenset[str], task_id: str) -> Seen:
 def is_shown(task: Task, mailbox_ids: Container[str]) -> bool:
     """May a worker with these places in the gig see it?
 
-    Nobody but the owner sees what waits for publication or money, came back to him, or is deleted;
+    Nobody but the owner sees what waits for publication or money, was for nobody, came back to him,
+    or is deleted;
     and a copy, what was assigned to one worker, or what he named himself, nobody but he and that
     worker. Of an order, its two sides aside, members see that there is one, once it was sent.
     """

@@ -47,8 +47,10 @@ TASK: Moves = {
     ("withdrawn", "redraft"): "draft",
     ("queued", "claim"): "claimed",
     ("claimed", "release"): "queued",
-    # Nobody of the gig could ever be given it.
+    # Nobody of the gig could ever be given it, unless its owner names somebody.
     ("queued", "drop"): "dropped",
+    ("dropped", "assign"): "claimed",
+    ("dropped", "cancel"): "cancelled",
     # Each of its workers has a copy of his own by now, and it is nobody's itself.
     ("queued", "forward"): "forwarded",
     # Work that pays nothing, and that nobody reviews.

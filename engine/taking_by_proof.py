@@ -33,7 +33,7 @@ def held(gig: Gig, mailbox: Mailbox, task_id: str) -> Task:
     if in_hand.holds(mailbox, task):
         return task
     reason = in_hand.require_not_lost(mailbox, task)
-    if task.status in ("draft", "unfunded", "cancelled"):
+    if task.status in ("draft", "unfunded", "dropped", "cancelled"):
         raise not_found("task")
     if task.status == "queued":
         return _take(gig, mailbox, task, reason)
@@ -41,6 +41,10 @@ def held(gig: Gig, mailbox: Mailbox, task_id: str) -> Task:
         return resume(gig, mailbox, task)
     if reason == holding.PROVEN or _was_handed_in_by(mailbox, task):
         raise Refused("already_proven", "You have already handed in a proof of this task.")
+    if task.mailbox_id == mailbox.id and task.status == "completed":
+        raise Refused("already_completed", "You have done this task. It needs no proof.")
+    if task.status == "forwarded":
+        raise _template()
     if task.template_number is not None:
         raise _other_worker(mailbox, task)
     if task.status == "unassigned":
@@ -117,9 +121,7 @@ def _take(gig: Gig, mailbox: Mailbox, task: Task, reason: str | None) -> Task:
     if task.availability == "view_only":
         raise Refused("view_only", "This task is for reading only; nobody can take it.")
     if selection.how == "copy":
-        raise Refused(
-            "template", "Each worker has a copy of this task: poll, and name the id of your copy."
-        )
+        raise _template()
     if reason == holding.PROVEN:
         raise Refused("already_proven", "Your proof of this task was rejected, and it went on.")
     if task.reserved_for not in (None, mailbox.id):
@@ -132,6 +134,12 @@ def _take(gig: Gig, mailbox: Mailbox, task: Task, reason: str | None) -> Task:
         raise Refused("taken", "Another worker took this task. Poll for the next one.")
     polls.tell_claimed(mailbox, claimed)
     return claimed
+
+
+def _template() -> Refused:
+    return Refused(
+        "template", "Each worker has a copy of this task. Name the id of yours, once you have it."
+    )
 
 
 def _is_early(task: Task) -> bool:

@@ -24,6 +24,10 @@ MAX_PRIVATE_DETAILS_CHARACTERS = 4000
 # Refusals that leave one task of a batch out, and not the batch.
 CLAIMED, NOT_IN_QUEUE = "already_claimed", "not_in_queue"
 _GONE = ("cancelled", "discarded")
+_TOO_LATE = {
+    "forwarded": "Each worker has a copy of this task by now. Name the price of each copy.",
+    "completed": "The work on this task is done, and pays nothing.",
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def one(kind: Kind, caller: Caller, gig_id: str, task_id: str, value: Any) -> Ch
 def _priority(caller: Caller, gig: Gig, task: Task, value: int) -> Changed:
     """Move a waiting task (P-01). 409 `already_claimed` for one that somebody has taken."""
     _require_there(task)
-    if task.status in (*IN_HANDS, "approved", "rejected"):
+    if task.status in (*IN_HANDS, "approved", "rejected", "completed"):
         raise Refused(CLAIMED, "A worker has taken this task, so it has no place in the queue.")
     if task.status != "queued" or _is_used_up(task):
         raise Refused(
@@ -120,6 +124,8 @@ def _price(caller: Caller, gig: Gig, task: Task, value: Price) -> Changed:
         )
     if task.status == "approved":
         raise Refused(CLAIMED, "The work on this task is approved, at the price on its proof.")
+    if task.status in ("forwarded", "completed"):
+        raise Refused(CLAIMED, _TOO_LATE[task.status])
     held = task.held_price_units
     if value.tbd and held is not None:
         raise Refused(
