@@ -6,7 +6,7 @@ entry-point group `muster.modes`. Answers are data; nothing here may touch a dat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pluggy
@@ -18,6 +18,7 @@ from engine.plans import (
     Plan,
     Planner,
     Proving,
+    Routed,
     Selection,
     Sent,
     TaskFacts,
@@ -105,5 +106,5 @@ def show(gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:  # t
 
 
 @spec(firstresult=True)
-def desk_item(task: TaskFacts, planner: Planner) -> Mapping[str, Any]:  # type: ignore[empty-body]
-    """A task as its worker's desk lists it, but for its `etag`, which is added."""
+def desk_items(routed: Sequence[Routed], planner: Planner) -> Sequence[Mapping[str, Any]]:  # type: ignore[empty-body]
+    """These tasks as their worker's desk lists them, each but for its `etag`, which is added."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from engine.plans import (
     Plan,
     Planner,
     Proving,
+    Routed,
     Selection,
     Sent,
     TaskFacts,
@@ -81,8 +82,9 @@ class Mode:
     def show(self, gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:
         return cast(Mapping[str, Any], self._hook.show(gig=gig, task=task, reader=reader))
 
-    def desk_item(self, task: TaskFacts, planner: Planner) -> Mapping[str, Any]:
-        return cast(Mapping[str, Any], self._hook.desk_item(task=task, planner=planner))
+    def desk_items(self, routed: Sequence[Routed], planner: Planner) -> Sequence[Mapping[str, Any]]:
+        found = self._hook.desk_items(routed=routed, planner=planner)
+        return cast(Sequence[Mapping[str, Any]], found)
 
 
 _modes: dict[str, Mode] = {}

@@ -55,6 +55,8 @@ class TaskFacts:
     number: int | None = None
     stage: str | None = None
     memo: Mapping[str, Any] = field(default_factory=dict)
+    # What it paid when its holder was given it (R-02); None where nobody has it, or it was TBD.
+    held_price_units: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,17 +84,24 @@ class Sent:
 
 @dataclass(frozen=True)
 class Planner:
-    """Whose list of items is shown, and when (`desk_item`).
+    """Whose desk is shown, and when (`desk_items`). `now` in milliseconds.
 
     `hours` are the working hours of each day (`mon` … `sun`) as pairs of `HH:MM` of his `zone`,
-    empty where he has said none; `taken` are the tasks on his desk that are under way or planned;
-    `requester` is the display name of the task's owner.
+    empty where he has said none; `taken` are the tasks in his hands that are beyond the stages
+    which a desk shows at first.
     """
 
     now: int
     zone: str
     hours: Mapping[str, tuple[tuple[str, str], ...]]
     taken: tuple[TaskFacts, ...]
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A task on a worker's desk; `requester` is the display name of the gig's owner."""
+
+    task: TaskFacts
     requester: str
 
 

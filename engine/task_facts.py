@@ -31,4 +31,5 @@ def with_item(task: Task, item: ModeItem | None) -> TaskFacts:
         number=None if item is None else item.number,
         stage=None if item is None else item.stage,
         memo={} if item is None else item.memo,
+        held_price_units=task.held_price_units,
     )

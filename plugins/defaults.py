@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.hookspecs import impl
@@ -16,6 +16,7 @@ from engine.plans import (
     Proving,
     PutBack,
     Reply,
+    Routed,
     Selection,
     Sent,
     TaskFacts,
@@ -95,5 +96,5 @@ def show(gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:
 
 
 @impl
-def desk_item(task: TaskFacts, planner: Planner) -> Mapping[str, Any]:
-    return {}
+def desk_items(routed: Sequence[Routed], planner: Planner) -> Sequence[Mapping[str, Any]]:
+    return [{} for _ in routed]
