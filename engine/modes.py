@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ class Mode:
         manager.register(defaults)
         manager.register(implementation)
         manager.check_pending()
+        self.manager = manager
         self._hook: Any = manager.hook
         info = self._hook.describe()
         if not isinstance(info, ModeInfo) or not info.names:
@@ -102,6 +104,18 @@ def install(implementation: object, defaults: object, source: str = "") -> Mode:
             raise SettingsError(f"Two installed modes are called {name!r}; uninstall one of them.")
         _modes[name] = mode
     return mode
+
+
+@contextmanager
+def only(implementation: object, defaults: object) -> Iterator[Mode]:
+    """One mode alone, for whoever tries it out; afterwards those that were there before."""
+    before = dict(_modes)
+    _modes.clear()
+    try:
+        yield install(implementation, defaults)
+    finally:
+        _modes.clear()
+        _modes.update(before)
 
 
 def load(defaults: object) -> None:
