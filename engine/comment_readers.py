@@ -121,6 +121,6 @@ def able_to_read(gig: Gig, task: Task, account_ids: set[str]) -> set[str]:
         places.setdefault(mailbox.account_id, []).append(mailbox)
     for account_id, own in places.items():
         active = any(mailbox.status == "active" for mailbox in own)
-        if active and shelf.is_shown(task, {mailbox.id for mailbox in own}):
+        if active and shelf.is_shown(gig, task, {mailbox.id for mailbox in own}):
             able.add(account_id)
     return able

@@ -68,7 +68,7 @@ def pass_on(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
             )
         if reason is not None:
             return False
-        if not shelf.is_shown(task, {mailbox.id}):
+        if not shelf.is_shown(gig, task, {mailbox.id}):
             raise not_found("task")
         _refuse_template_of(mailbox, task)
     plan = ask(gig.distribution).declined(gigs.facts(gig), task_facts.of(task), mailbox.id)

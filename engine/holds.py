@@ -124,7 +124,7 @@ def heartbeat(
         task = tasks.locked(gig, task_id)
         if not in_hand.holds(mailbox, task):
             in_hand.require_not_lost(mailbox, task)
-            if not shelf.is_shown(task, {mailbox.id}):
+            if not shelf.is_shown(gig, task, {mailbox.id}):
                 raise not_found("task")
             raise Refused("not_held", "You do not hold this task, so there is no clock to set.")
         return _set_clock(task, _beat(task))

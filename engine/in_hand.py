@@ -17,8 +17,8 @@ from engine.operations import Caller
 
 CLAIM_LOST = "claim_lost"
 _LOST = {
-    EXPIRED: "Your time for this task ran out, so it is no longer yours. Poll for the next one.",
-    RECYCLED: "The owner took this task back, so it is no longer yours. Poll for the next one.",
+    EXPIRED: "Your time for this task ran out, so it is no longer yours. Go on with another one.",
+    RECYCLED: "The owner took this task back, so it is no longer yours. Go on with another one.",
 }
 # States of a task that a proof was handed in of.
 HANDED_IN = ("submitted", "approved", "rejected")
@@ -47,6 +47,11 @@ def hold_mailbox(mailbox_id: str) -> None:
 
 def has_run_out(task: Task) -> bool:
     return task.expires_at is not None and task.expires_at <= clock.now()
+
+
+def has_now(task: Task) -> bool:
+    """Is it in its mailbox's hands, and in time?"""
+    return bool(task.status == "claimed" and not has_run_out(task))
 
 
 def holds(mailbox: Mailbox, task: Task) -> bool:

@@ -68,7 +68,7 @@ def _is_bought(task: Task) -> bool:
 def _is_shown(caller: Caller, gig: Gig, task: Task) -> bool:
     if parties.is_party(gig, task, caller.account_id):
         return True
-    return ACTIVE in roles(caller, gig) and shelf.is_shown(task, ())
+    return ACTIVE in roles(caller, gig) and shelf.is_shown(gig, task, ())
 
 
 def rewrite(caller: Caller, gig_id: str, task_id: str, change: Rewrite) -> tuple[Gig, Task]:

@@ -19,6 +19,7 @@ from engine import (
     handing_in,
     in_hand,
     mailboxes,
+    shelf,
     violations,
 )
 from engine.db import db
@@ -53,6 +54,15 @@ class Link:
     def own_names(self) -> bool:
         """Does the worker name the work himself (U-03)?"""
         return ask(self.gig.distribution).proving(gigs.facts(self.gig)).own_names
+
+    @property
+    def takes(self) -> bool:
+        """Does a proof of what waits take it?"""
+        return ask(self.gig.distribution).select(gigs.facts(self.gig)).shelf != "none"
+
+    def refuses(self, operation: str) -> bool:
+        """Does the gig's mode refuse this to everybody?"""
+        return operation in ask(self.gig.distribution).refuses(gigs.facts(self.gig))
 
     @property
     def copies(self) -> bool:
@@ -90,14 +100,16 @@ def read_task(link: Link, task_id: str) -> Task:
     with db.reading():
         permit("task.read", link.caller, link.gig)
         task = Task.get_or_none(Task.id == task_id, Task.gig_id == link.gig.id)
-    if task is None or not _is_for(link.mailbox, task):
+    if task is None or not _is_for(link, task):
         raise not_found("task")
     return task
 
 
-def _is_for(mailbox: Mailbox, task: Task) -> bool:
+def _is_for(link: Link, task: Task) -> bool:
+    mailbox = link.mailbox
     if task.status == "queued":
-        return {task.reserved_for, task.named_by} <= {None, mailbox.id}
+        kept = {task.reserved_for, task.named_by}
+        return kept <= {None, mailbox.id} and shelf.is_shown(link.gig, task, {mailbox.id})
     return bool(task.mailbox_id == mailbox.id and task.status in ("claimed", *in_hand.HANDED_IN))
 
 

@@ -10,6 +10,7 @@ from engine.db import db
 from engine.errors import not_found
 from engine.models.gig import Gig
 from engine.models.task import Task
+from engine.modes import ask
 from engine.operations import ACTIVE, OWNER, Caller, permit
 
 # The states in which a task is in its mailbox's hands.
@@ -59,25 +60,29 @@ def find(caller: Caller, gig: Gig, has: frozenset[str], task_id: str) -> Seen:
     if ordered:
         # His own order lets a buyer in whose place in the gig is closed, but to no other order; and
         # a draft that its buyer deleted is gone for both sides.
-        seen = task.status != "cancelled" and (party or (ACTIVE in has and is_shown(task, own)))
+        member = ACTIVE in has and is_shown(gig, task, own)
+        seen = task.status != "cancelled" and (party or member)
     else:
-        seen = owner or is_shown(task, own)
+        seen = owner or is_shown(gig, task, own)
     if not seen:
         raise not_found("task")
     briefs.fill([task])
     return Seen(gig, task, owner, own, party)
 
 
-def is_shown(task: Task, mailbox_ids: Container[str]) -> bool:
+def is_shown(gig: Gig, task: Task, mailbox_ids: Container[str]) -> bool:
     """May a worker with these places in the gig see it?
 
     Nobody but the owner sees what waits for publication or money, was for nobody, came back to him,
     or is deleted;
-    and a copy, what was assigned to one worker, or what he named himself, nobody but he and that
-    worker. Of an order, its two sides aside, members see that there is one, once it was sent.
+    and a copy, what was assigned or is routed to one worker, or what he named himself, nobody but
+    he and that worker. Of an order, its two sides aside, members see that there is one, once it was
+    sent.
     """
     if task.client_id is not None:
         return task.status not in _OWNERS_ONLY
+    if ask(gig.distribution).info.desk is not None:
+        return task.status not in _OWNERS_ONLY and task.mailbox_id in mailbox_ids
     his = task.mailbox_id if task.template_number is not None else task.assignee_id
     his = task.named_by or his
     return task.status not in _OWNERS_ONLY and (his is None or his in mailbox_ids)

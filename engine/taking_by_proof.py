@@ -48,8 +48,8 @@ def held(gig: Gig, mailbox: Mailbox, task_id: str) -> Task:
     if task.template_number is not None:
         raise _other_worker(mailbox, task)
     if task.status == "unassigned":
-        raise Refused("withdrawn", "The owner took this task back. Poll for the next one.")
-    raise Refused("taken", "Another worker took this task. Poll for the next one.")
+        raise Refused("withdrawn", "The owner took this task back. Go on with another one.")
+    raise Refused("taken", "Another worker took this task. Go on with another one.")
 
 
 def _require_vendor(gig: Gig, mailbox: Mailbox, task: Task) -> None:
@@ -110,8 +110,10 @@ def _was_handed_in_by(mailbox: Mailbox, task: Task) -> bool:
 
 def _other_worker(mailbox: Mailbox, task: Task) -> Refused:
     if task.mailbox_id == mailbox.id:
-        return Refused(in_hand.CLAIM_LOST, "You passed on this copy, so it is gone. Poll again.")
-    return Refused("other_worker", "This is another worker's copy. Poll for one of your own.")
+        return Refused(
+            in_hand.CLAIM_LOST, "You passed on this copy, so it is gone. Go on with another one."
+        )
+    return Refused("other_worker", "This is another worker's copy. Name the id of your own.")
 
 
 def _take(gig: Gig, mailbox: Mailbox, task: Task, reason: str | None) -> Task:
@@ -127,11 +129,11 @@ def _take(gig: Gig, mailbox: Mailbox, task: Task, reason: str | None) -> Task:
     if task.reserved_for not in (None, mailbox.id):
         raise Refused("reserved_for_other", "This task is reserved for a different worker.")
     if selection.shelf == "none" or _is_early(task):
-        raise Refused("not_offered", "Nobody is offered this task now. Poll for the next one.")
+        raise Refused("not_offered", "Nobody is offered this task now. Go on with another one.")
     allowances.require(gig, mailbox)
     claimed = claims.take_one(gig, mailbox, task)
     if claimed is None:
-        raise Refused("taken", "Another worker took this task. Poll for the next one.")
+        raise Refused("taken", "Another worker took this task. Go on with another one.")
     polls.tell_claimed(mailbox, claimed)
     return claimed
 

@@ -8,20 +8,32 @@ the same address answers what this visitor may see; buttons call the API.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 from flask import Blueprint, Response, redirect
 from werkzeug.wrappers import Response as Redirect
 
-from engine import gigs, install, invites, mailboxes, named_claims, shelf
+from engine import (
+    available_work,
+    copies,
+    gigs,
+    in_hand,
+    install,
+    invites,
+    mailboxes,
+    named_claims,
+    shelf,
+)
 from engine.db import db
 from engine.errors import Refused
 from engine.invites import Invitation
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
+from engine.models.task import Task
 from engine.modes import ask, takes_orders
 from engine.operations import Caller
+from engine.rules import times
 from engine.shelf import Seen
 from web import auth, errors, limits, rendering, views
 from web.rendering import Page
@@ -50,8 +62,11 @@ def join(gig_id: str) -> Response:
 
 
 def _task(caller: Caller, gig_id: str, task_id: str) -> Page:
-    if takes_orders(gigs.get(gig_id)):
+    gig = gigs.get(gig_id)
+    if takes_orders(gig):
         return _order(caller, gig_id, task_id)
+    if "queue.claim" in _refuses(gig):
+        return _given(caller, gig, task_id)
     outlook = named_claims.look(caller, gig_id, task_id)
     refusal = outlook.refusal
     page: Page = {"notice": None if refusal is None else _sentence(caller, outlook.gig, refusal)}
@@ -75,6 +90,39 @@ def _task(caller: Caller, gig_id: str, task_id: str) -> Page:
     elif refusal is None:
         page["claim_path"] = f"/api/gigs/{seen.gig.id}/queue/{seen.task.id}/claim"
     return page
+
+
+def _given(caller: Caller, gig: Gig, task_id: str) -> Page:
+    """A task of a gig in which nobody takes any by its link: who has it was given it."""
+    try:
+        seen = shelf.read(caller, gig.id, _own_copy(caller, gig, task_id) or task_id)
+    except Refused as refusal:
+        if refusal.code != "not_joined":
+            raise
+        return {**_joining(gig.id), "status": errors.status_of(refusal.code)}
+    page, task = _shown(seen), seen.task
+    if task.mailbox_id not in seen.mailbox_ids or not in_hand.has_now(task):
+        own = "This gig is yours. " if seen.owner else ""
+        return {**page, "notice": own + _refuses(gig)["queue.claim"]}
+    page |= {"held": task.id, "notice": "This task is yours."}
+    if task.accept_by is not None:
+        act = f"/api/gigs/{gig.id}/tasks/{task.id}"
+        until = times.iso_ms_or_none(task.accept_by)
+        page |= {"accept_path": f"{act}/accept", "reject_path": f"{act}/reject", "until": until}
+        return {**page, "notice": "This task is offered to you."}
+    desk = ask(gig.distribution).info.desk
+    if desk is not None:
+        return {**page, "desk_path": f"/api{desk.path}"}
+    mailbox = mailboxes.get(gig.id, str(task.mailbox_id))
+    return {**page, "submit_path": _submit_path(mailbox, task.id)}
+
+
+def _own_copy(caller: Caller, gig: Gig, task_id: str) -> str | None:
+    """The caller's copy of a task of which each worker has one."""
+    with db.reading():
+        task = Task.get_or_none(Task.id == task_id, Task.gig_id == gig.id)
+        copy = None if task is None else copies.copy_of(caller.account_id, task)
+        return None if copy is None else str(copy.id)
 
 
 def _order(caller: Caller, gig_id: str, task_id: str) -> Page:
@@ -138,7 +186,16 @@ def _gig(caller: Caller, gig_id: str) -> Page:
     }
     if _own_names(gig):
         return {**page, "prove_path": f"/api/gigs/{gig.id}/proofs"}
-    return {**page, "poll_path": f"/api/gigs/{gig.id}/queue/poll"}
+    if available_work.polls(gig):
+        return {**page, "poll_path": f"/api/gigs/{gig.id}/queue/poll"}
+    desk = ask(gig.distribution).info.desk
+    if desk is not None:
+        return {**page, "submit_path": None, "desk_path": f"/api{desk.path}"}
+    return {**page, "inbound_path": f"/api/mailboxes/{mailbox.id}/inbound"}
+
+
+def _refuses(gig: Gig) -> Mapping[str, str]:
+    return ask(gig.distribution).refuses(gigs.facts(gig))
 
 
 def _shop(caller: Caller, gig: Gig, mailbox: Mailbox) -> Page:

@@ -29,6 +29,7 @@ _OVER = {
 _TIME_OVER = "The time for this task ran out, so it is no longer yours."
 _READ_ONLY = "This task is for reading only; nobody can take it."
 _OWN_COPY = "Each worker has a copy of this task. Open yours, by the id that came with it."
+_GIVEN = "Nobody can take this task: the gig gives it to a worker by itself."
 _WAITS = "This task waits. Handing in a proof takes it, if nobody was quicker."
 
 
@@ -91,7 +92,16 @@ def _shown(link: Link, task: Task) -> Page:
         "until": times.iso_ms_or_none(view["expires_at"]),
         "notice": _WAITS if refusal is None and task.status == "queued" else refusal,
         "proves": refusal is None,
-        "passes": rejected is None and (task.status == "queued" or refusal is None),
+        "accept_by": times.iso_ms_or_none(task.accept_by),
+        **_leaves(link, rejected is None and (task.status == "queued" or refusal is None)),
+    }
+
+
+def _leaves(link: Link, may: bool) -> Page:
+    """Which ways out of the task there are: to pass on it, and to report it."""
+    return {
+        "passes": may and not link.refuses("queue.decline"),
+        "reports": may and not link.refuses("queue.violation"),
     }
 
 
@@ -103,4 +113,6 @@ def _over(link: Link, task: Task) -> str | None:
         return _OVER[task.status]
     if task.availability == "view_only":
         return _READ_ONLY
+    if not link.copies and not link.takes:
+        return _GIVEN
     return _OWN_COPY if link.copies else share_links.why_lost(link, task)
