@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from decimal import Decimal
 from typing import Any
 
@@ -15,13 +15,12 @@ from engine.models.gig import Gig, Invite
 from engine.models.rollup import Rollup
 from engine.models.task import Task
 from engine.models.wallet import Wallet
-from engine.modes import Mode, takes_orders
+from engine.modes import takes_orders
 from engine.operations import ACTIVE, OWNER, Caller
 from engine.rules import money
 from engine.shelf import IN_HANDS
 from web import order_views
 from web.order_views import Reader
-from web.schemas.gig_fields import GigCreate
 from web.schemas.tasks import PREVIEW, PREVIEW_ABOVE
 from web.shop_views import shop_view
 
@@ -37,11 +36,6 @@ _OWNERS = (
     "webhook_max_price_units",
     "webhook_daily_spend_units",
 )
-
-
-# A gig's columns, and what its owner calls them; words of a schema that are amounts.
-_FIELD_OF = {field.attribute or name: name for name, field in GigCreate().fields.items()}
-_AMOUNTS = {"const", "default", "minimum", "maximum", "multipleOf"}
 
 
 def public_url() -> str:
@@ -155,6 +149,7 @@ def task_view(
     if owner or holder:
         view["private_details"] = task.private_details
         view["expires_at"] = task.expires_at
+        view["accept_by"] = task.accept_by
         view["mailbox_id"] = UNASSIGNED if task.status == "unassigned" else task.mailbox_id
     if owner or view["reserved_for_me"]:
         view["reserved_for"] = task.reserved_for
@@ -195,36 +190,6 @@ def event_view(event: Event, caller: Caller, gig: Gig) -> dict[str, Any]:
     if takes_orders(gig) and event.actor.startswith("USER_") and event.actor != caller.account_id:
         view["actor"] = parties.VENDOR if event.actor == gig.owner_id else parties.PARTICIPANT
     return view
-
-
-def mode_view(name: str, mode: Mode) -> dict[str, Any]:
-    info = mode.info
-    return {
-        "name": name,
-        "title": info.title,
-        "description": info.description,
-        "settings": dict(_setting(field, shape) for field, shape in info.settings.items()),
-        "query": list(info.query),
-        "refuses": dict(mode.refuses()),
-        "confirms": dict(info.confirms),
-    }
-
-
-def _setting(column: str, shape: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A setting by the name of its field, its amounts in dollars."""
-    name = _FIELD_OF.get(column, column)
-    return name, _in_dollars(shape) if column.endswith("_units") else dict(shape)
-
-
-def _in_dollars(shape: Mapping[str, Any]) -> dict[str, Any]:
-    shown = dict(shape)
-    for word in sorted(_AMOUNTS & shown.keys()):
-        shown[word] = None if shown[word] is None else money.to_dollars(shown[word])
-    if "anyOf" in shown:
-        shown["anyOf"] = [_in_dollars(one) for one in shown["anyOf"]]
-    if shown.get("type") == "integer":
-        shown["type"] = "number"
-    return shown
 
 
 def ether(wei: int) -> str:

@@ -10,7 +10,7 @@ from flask import current_app
 from engine import accounts, clock, install, migrate, modes
 from engine.db import db
 from jobs.runtime import Runtime
-from web import auth, shop_views, views
+from web import auth, mode_views, shop_views
 from web.blueprint import Routes
 from web.schemas.accounts import Health, Modes, Provision, Provisioned, Ready
 
@@ -58,7 +58,7 @@ def ready() -> tuple[dict[str, Any], int]:
 @routes.response(200, Modes)
 def list_modes() -> dict[str, Any]:
     """The installed distribution modes (G-03)."""
-    return {"modes": [views.mode_view(name, mode) for name, mode in modes.installed().items()]}
+    return {"modes": [mode_views.mode_view(name, mode) for name, mode in modes.installed().items()]}
 
 
 @routes.route("/admin/users/provision", methods=["POST"], key=auth.require_admin)

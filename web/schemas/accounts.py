@@ -86,6 +86,45 @@ class Accepted(Schema):
     status_url = fields.String(required=True)
 
 
+class VerbView(Schema):
+    """Something of a mode's own that can be done with a task."""
+
+    name = fields.String(required=True)
+    summary = fields.String(required=True)
+    fields_ = fields.Dict(
+        keys=fields.String(),
+        values=fields.Dict(),
+        required=True,
+        data_key="fields",
+        attribute="fields",
+        metadata={"description": "Members of the body, a JSON schema of each."},
+    )
+    required = fields.List(fields.String(), required=True)
+    stages = fields.List(
+        fields.String(), required=True, metadata={"description": "From which; none: from any."}
+    )
+    by = fields.List(fields.String(), required=True, metadata={"description": "Roles that may."})
+    holder = fields.Boolean(
+        required=True, metadata={"description": "Only for who has the task in hand."}
+    )
+
+
+class DeskView(Schema):
+    """Where a worker finds what is routed to him, over all gigs of the mode."""
+
+    path = fields.String(required=True)
+    title = fields.String(required=True)
+    shown = fields.List(
+        fields.String(), required=True, metadata={"description": "The stages that it lists."}
+    )
+    flags = fields.Dict(
+        keys=fields.String(),
+        values=fields.List(fields.String()),
+        required=True,
+        metadata={"description": "Query parameters, and the stages that each adds."},
+    )
+
+
 class ModeView(Schema):
     """A mode. `refuses` maps an operation to the sentence that says what to do instead."""
 
@@ -108,6 +147,25 @@ class ModeView(Schema):
             "description": 'Operations that take `{"confirm": true}`, and why.',
         },
     )
+    fields_ = fields.Dict(
+        keys=fields.String(),
+        values=fields.Dict(),
+        required=True,
+        data_key="fields",
+        attribute="fields",
+        metadata={
+            "description": "What a sender may say beside the names that every mode takes, a JSON "
+            "schema of each."
+        },
+    )
+    fields_in_body = fields.Boolean(
+        required=True, metadata={"description": "Also as members of a JSON body."}
+    )
+    stages = fields.List(
+        fields.String(), required=True, metadata={"description": "Of a task, in the mode's words."}
+    )
+    verbs = fields.List(fields.Nested(VerbView), required=True)
+    desk = fields.Nested(DeskView, required=True, allow_none=True)
 
 
 class Modes(Schema):
