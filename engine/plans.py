@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.roles import ACTIVE
+
 
 @dataclass(frozen=True)
 class GigFacts:
@@ -64,7 +66,9 @@ class Act:
     """A verb of the mode that somebody uses on a task.
 
     `mailbox_id` is the place that he acts from, None for the gig's owner; `given` the body, which
-    fits the verb's schema; `now` in milliseconds; `zone` the IANA name of his time zone.
+    fits the verb's schema; `now` in milliseconds; `zone` the IANA name of his time zone. `gone` are
+    mailboxes that a plan would have given the task to and that are not active any more: the mode is
+    asked again, and names others.
     """
 
     verb: str
@@ -72,6 +76,7 @@ class Act:
     given: Mapping[str, Any]
     now: int
     zone: str = "UTC"
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ class Enqueue:
 
 @dataclass(frozen=True)
 class Assign:
-    """Give the task into the hands of this mailbox, and tell it so."""
+    """Give the task into the hands of this mailbox of the gig, and tell it so."""
 
     mailbox_id: str
 
@@ -180,7 +185,11 @@ class Ring:
 
 @dataclass(frozen=True)
 class SetPrice:
-    """The task pays so much (10⁻⁶ USDC) to whom it is given after this."""
+    """The task pays so much (10⁻⁶ USDC) to whom it is given after this.
+
+    Refused where its money is deposited when it is sent, and for more than whoever sent it may
+    spend so.
+    """
 
     units: int
 
@@ -283,7 +292,7 @@ class Verb:
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
-    by: frozenset[str] = frozenset({"active"})
+    by: frozenset[str] = frozenset({ACTIVE})
     holder: bool = False
 
 
