@@ -18,6 +18,7 @@ from engine import (
     pot_refunds,
     reconcile,
     task_escrow,
+    turns,
 )
 from engine.db import db
 from engine.models.command import UNFINISHED, Command
@@ -229,10 +230,11 @@ def hold(gig_id: str, *, alone: bool = False) -> Gig:
     `alone` as in `gigs.held`; a cancelled gig is held alone anyway.
     """
     gig = gigs.get(gig_id)
-    if gig.status == "cancelled":
-        # What comes back to it is closed, and its deposit returned, under this very lock.
-        return gigs.locked(gig_id)
-    return gigs.held(gig_id, alone=alone)
+    # What comes back to a cancelled gig is closed, and its deposit returned, under this very lock.
+    over = gig.status == "cancelled"
+    gig = gigs.locked(gig_id) if over else gigs.held(gig_id, alone=alone)
+    turns.hold(gig_id)
+    return gig
 
 
 def catch(gig: Gig, task: Task, actor: str) -> None:

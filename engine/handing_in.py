@@ -104,6 +104,14 @@ def submit(caller: Caller, gig_id: str, given: HandIn) -> HandedIn:
     return handed_in(gig, task, proof)
 
 
+def by_plan(gig: Gig, mailbox: Mailbox, task: Task, evidence: list[str]) -> Proof:
+    """A proof that a mode's plan hands in, of a task in this mailbox's hands; in `db.write`."""
+    given = HandIn(task.id, mailbox.id, evidence, tags=[], private_note="")
+    proof = _draft(gig, mailbox, task, given)
+    hand_over(Caller(mailbox.account_id), gig, task, proof)
+    return proof
+
+
 def handed_in(gig: Gig, task: Task, proof: Proof) -> HandedIn:
     """The answer for a proof; after its transaction, since it may ask the chain."""
     # An order is paid by its own deposit, or for nothing.
@@ -162,6 +170,9 @@ def hand_over(caller: Caller, gig: Gig, task: Task, proof: Proof) -> None:
         what = "hand in something: proofs that the buyer reads, a private_note that he pays for"
         raise Refused("invalid", f"{what}.", errors={"proofs": what, "private_note": what})
     now = clock.now()
+    if task.accept_by is not None:
+        # Whoever hands in has accepted (U-04).
+        holding.accept(task, caller.account_id)
     move(task, "submit", Task.mailbox_id == proof.mailbox_id)
     move(
         proof,

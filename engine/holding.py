@@ -22,6 +22,7 @@ DECLINED, VIOLATION, PROVEN = "declined", "violation", "proven"
 EXPIRED, RECYCLED = "expired", "recycled"
 # What tells that a proof is gone which had been handed in, and taken back.
 DROPPED, ACTOR = "proof.dropped", "engine"
+ACCEPTED = "task.accepted"
 NOBODY: dict[str, Any] = {
     "mailbox_id": None,
     "claimed_at": None,
@@ -65,6 +66,25 @@ def assign(gig: Gig, mailbox: Mailbox, task: Task) -> None:
         drop_draft(task)
     move(task, "assign", mailbox_id=mailbox.id, assignee_id=mailbox.id, **terms(gig, task))
     remember(mailbox, task, ASSIGNED)
+
+
+def accept(task: Task, actor: str) -> None:
+    """What was pushed to a worker is his from now on (U-04); the task is locked, in `db.write`.
+
+    The time for the work counts from here, by the gig's `task_timeout` when it was pushed (F28).
+    """
+    seconds = task.held_timeout_seconds
+    until = None if seconds is None else clock.now() + seconds * clock.SECOND
+    Task.update(accept_by=None, expires_at=until).where(Task.number == task.number).execute()
+    task.accept_by, task.expires_at = None, until
+    events.append(
+        ACCEPTED,
+        events.Subject("task", task.id),
+        actor=actor,
+        gig_id=task.gig_id,
+        mailbox_id=task.mailbox_id,
+        data={"mailbox_id": task.mailbox_id},
+    )
 
 
 def remember(mailbox: Mailbox, task: Task, kind: str) -> None:

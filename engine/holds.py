@@ -13,6 +13,8 @@ from engine import (
     gigs,
     holding,
     in_hand,
+    mailboxes,
+    offers,
     shelf,
     task_facts,
     tasks,
@@ -21,6 +23,7 @@ from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
 from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
 from engine.models.task import Task
 from engine.modes import ask
 from engine.operations import Caller, permit
@@ -115,6 +118,7 @@ def heartbeat(
 
     By the gig's times as they were when he claimed it (F28). Never past the claim's longest time,
     and never sooner than it would have: what the owner granted beyond it stays. None: no end.
+    409 `not_accepted` while the task waits for his word (U-04).
     """
 
     def write() -> int | None:
@@ -127,6 +131,7 @@ def heartbeat(
             if not shelf.is_shown(gig, task, {mailbox.id}):
                 raise not_found("task")
             raise Refused("not_held", "You do not hold this task, so there is no clock to set.")
+        offers.require_accepted(task)
         return _set_clock(task, _beat(task))
 
     return db.write(write)
@@ -143,14 +148,19 @@ def _beat(task: Task) -> int | None:
 
 def _set_clock(task: Task, expires_at: int | None) -> int | None:
     if expires_at != task.expires_at:
-        Task.update(expires_at=expires_at).where(Task.number == task.number).execute()
-        task.expires_at = expires_at
+        # An offer ends when its claim does.
+        accept_by = None if task.accept_by is None else expires_at
+        Task.update(expires_at=expires_at, accept_by=accept_by).where(
+            Task.number == task.number
+        ).execute()
+        task.expires_at, task.accept_by = expires_at, accept_by
     return expires_at
 
 
 def extend(caller: Caller, gig_id: str, task_id: str, seconds: int | None = None) -> int | None:
     """The owner gives the holder more time, by default `task_timeout`; answers when it ends now.
 
+    Before the holder has accepted it is more time to accept, by default `accept_timeout` (U-04).
     A claim that has run out is brought back while the sweep has not taken it: nobody else has been
     offered the task, and its owner says who shall do it. Then the time counts from now. A claim
     without an end stays so.
@@ -163,7 +173,7 @@ def extend(caller: Caller, gig_id: str, task_id: str, seconds: int | None = None
         if task.status != "claimed":
             raise _not_held(task)
         if task.expires_at is not None:
-            _set_clock(task, _pushed(gig, task.expires_at, seconds))
+            _set_clock(task, _later(gig, task, seconds))
         events.append(
             "task.extended",
             events.Subject("task", task.id),
@@ -180,25 +190,36 @@ def extend(caller: Caller, gig_id: str, task_id: str, seconds: int | None = None
     return db.write(write)
 
 
-def _pushed(gig: Gig, expires_at: int, seconds: int | None) -> int:
-    more = gig.task_timeout_seconds if seconds is None else seconds
+def _later(gig: Gig, task: Task, seconds: int | None) -> int:
+    offered = task.accept_by is not None
+    usual = gig.accept_timeout_seconds if offered else gig.task_timeout_seconds
+    more = usual if seconds is None else seconds
     if more is None:
-        raise invalid("seconds", "this gig has no task_timeout, so say how many seconds")
+        name = "accept_timeout" if offered else "task_timeout"
+        raise invalid("seconds", f"this gig has no {name}, so say how many seconds")
     now = clock.now()
-    until = max(expires_at, now) + more * clock.SECOND
+    until = max(task.expires_at or now, now) + more * clock.SECOND
     if until > now + MAX_AHEAD_SECONDS * clock.SECOND:
         raise invalid("seconds", f"a claim may end at most {MAX_AHEAD_SECONDS} s from now")
     return until
 
 
-def recycle(caller: Caller, gig_id: str, task_id: str) -> bool:
+@dataclass(frozen=True)
+class Recycled:
+    """Does the task wait for a worker again, and if not, to whom was it given at once?"""
+
+    requeued: bool
+    given_to: Mailbox | None = None
+
+
+def recycle(caller: Caller, gig_id: str, task_id: str) -> Recycled:
     """The owner takes a task from its holder, who is not to blame (M-06).
 
-    He is not offered it any more, but may be assigned it. Answers whether it waits in the queue
-    again: not if it was assigned, or a copy.
+    He is not offered it any more, but may be assigned it. It does not wait again if it was
+    assigned, or a copy, or if the mode has given it to another worker.
     """
 
-    def write() -> bool:
+    def write() -> Recycled:
         gig = cancellation.hold(gig_id)
         permit("task.recycle", caller, gig)
         holder = db.scalar(_HOLDER, (task_id, gig.id))
@@ -220,7 +241,8 @@ def recycle(caller: Caller, gig_id: str, task_id: str) -> bool:
             mailbox_id=holder,
             data={"mailbox_id": holder, "requeued": requeued},
         )
-        return requeued
+        given = task.mailbox_id if task.status == "claimed" else None
+        return Recycled(requeued, None if given is None else mailboxes.get(gig.id, given))
 
     return db.write(write)
 

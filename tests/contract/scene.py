@@ -199,6 +199,7 @@ class Scene:
         """Somebody who is allowed to call it."""
         mine = ("queues.poll", "proofs.hand_in", "mailboxes.join", "mailboxes.update")
         mine += ("holding.decline", "holding.report", "holding.heartbeat")
+        mine += ("offers.accept", "offers.reject")
         mine += ("deliveries.rotate_of_mailbox", "mailboxes.inbound", "mailboxes.leave")
         mine += ("proofs.edit", "proofs.submit", "proofs.withdraw", "proofs.delete")
         mine += ("claim_links.claim", "share_links.regenerate")

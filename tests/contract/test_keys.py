@@ -80,6 +80,9 @@ AUTHORITY = {
     "public.report": "200 200 200 200 200 200",
     # Nobody holds it.
     "holding.heartbeat": "401 401 403 403 409 403",
+    # Nothing was pushed in this gig.
+    "offers.accept": "401 401 403 403 409 403",
+    "offers.reject": "401 401 403 403 409 403",
     "holding.extend": "401 401 403 403 403 409",
     "holding.recycle": "401 401 403 403 403 409",
     "queues.poll": "401 401 403 403 200 403",

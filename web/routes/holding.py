@@ -50,7 +50,7 @@ def heartbeat(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]
     """Say that you are still at a task: its `task_timeout` begins anew (Q-07).
 
     Not past the claim's `max_hold_seconds`, and never sooner than it would have ended. Nothing else
-    that a worker does moves a claim's clock.
+    that a worker does moves a claim's clock, but for accepting; 409 `not_accepted` before that.
     """
     until = holds.heartbeat(auth.caller(), gig_id, task_id, body["mailbox_id"])
     return {"expires_at": until}
@@ -62,7 +62,8 @@ def heartbeat(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]
 def extend(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     """Give the holder more time (A-02).
 
-    A claim that has run out comes back if it was not yet taken back; 409 `not_held` afterwards.
+    Before he has accepted it is more time to accept. A claim that has run out comes back if it was
+    not yet taken back; 409 `not_held` afterwards.
     """
     until = holds.extend(auth.caller(), gig_id, task_id, body["seconds"])
     return {"success": True, "expires_at": until, "expired": False}
@@ -74,6 +75,11 @@ def recycle(gig_id: str, task_id: str) -> dict[str, Any]:
     """Take a task from its holder, who is not to blame and is not offered it again (A-02).
 
     It goes back to where it came from: to its place in the queue; to nobody in particular, if it
-    was reserved; to its owner, if he had assigned it.
+    was reserved; to its owner, if he had assigned it. A gig that pushes gives it to another worker,
+    whom the answer names; where none can take it, it waits for one.
     """
-    return {"success": True, "requeued": holds.recycle(auth.caller(), gig_id, task_id)}
+    done = holds.recycle(auth.caller(), gig_id, task_id)
+    if done.given_to is None:
+        return {"success": True, "requeued": done.requeued}
+    given = {"reassigned_to": done.given_to.id, "reassigned_to_name": done.given_to.name}
+    return {"success": True, **given}

@@ -7,6 +7,7 @@ from marshmallow import Schema, fields
 from engine.holds import MAX_AHEAD_SECONDS
 from engine.violations import MAX_CHARACTERS
 from web.fields import Time, Whole, text
+from web.schemas.states import state
 
 _WHICH = "Which of your mailboxes; by default the one that has the task."
 
@@ -55,7 +56,10 @@ class Extend(Schema):
         1,
         MAX_AHEAD_SECONDS,
         load_default=None,
-        metadata={"description": "By default the gig's `task_timeout`."},
+        metadata={
+            "description": "By default the gig's `task_timeout`; its `accept_timeout` while the "
+            "task waits to be accepted."
+        },
     )
 
 
@@ -73,9 +77,22 @@ class Extended(Clock):
 class Recycled(Schema):
     success = fields.Boolean(required=True)
     requeued = fields.Boolean(
-        required=True,
         metadata={
-            "description": "Does it wait in the queue again? Not if it was assigned (it is with "
-            "its owner, UNASSIGNED), nor if it was a worker's copy."
+            "description": "Does it wait for a worker again? Not if it was assigned (it is with "
+            "its owner, UNASSIGNED), nor if it was a worker's copy. No key where it was given to "
+            "another worker at once."
         },
     )
+    reassigned_to = fields.String(
+        metadata={"description": "The mailbox that was given it at once, where the gig pushes."}
+    )
+    reassigned_to_name = fields.String()
+
+
+class OfferAnswer(OfMailbox):
+    """To what was pushed."""
+
+
+class OfferAccepted(Clock):
+    success = fields.Boolean(required=True)
+    status = state("task", required=True)

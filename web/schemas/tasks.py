@@ -65,6 +65,13 @@ class TaskView(OrderFields):
         allow_none=True,
         metadata={"description": "When its holder loses it; for him and the owner (Q-07)."},
     )
+    accept_by = Time(
+        allow_none=True,
+        metadata={
+            "description": "Until when its holder has to accept it, or it moves on; for him and "
+            "the owner. Null: it is his (U-04)."
+        },
+    )
     private_details = fields.String(
         allow_none=True,
         metadata={"description": "For its holder and the owner only; of an order, for both sides."},
