@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import assignments, entries, holding, mode_items, pushing, task_facts, verb_effects
+import peewee
+
+from engine import (
+    assignments,
+    entries,
+    given_news,
+    holding,
+    mode_items,
+    pushing,
+    task_facts,
+    verb_effects,
+)
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
@@ -28,21 +39,40 @@ from engine.plans import (
 )
 
 ACTOR = "engine"
+# What comes of an effect that does not fit the task, or is none. All else is not the mode's doing.
+_UNFIT = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    peewee.DataError,
+    peewee.DoesNotExist,
+    peewee.IntegrityError,
+)
 
 
 def apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
     """Apply the effects in order; answers the members that the plan replies with.
 
     The task is locked, and where the plan gives it to somebody or takes it from somebody, so is his
-    mailbox, before it.
+    mailbox, before it. A plan that does not fit is its mode's fault: 503 `mode_fault`, and whoever
+    asked for it has written nothing.
     """
+    try:
+        return _apply(plan, gig, task)
+    except _UNFIT as error:
+        raise ask(gig.distribution).fault("plan", error) from error
+
+
+def _apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     for effect in plan:
         match effect:
             case Enqueue():
                 entries.enqueue(gig, task)
             case Assign(mailbox_id):
-                _give(gig, Mailbox.get(Mailbox.id == mailbox_id), task)
+                _give(gig, _named(gig, mailbox_id), task)
             case AssignAccount(number, field):
                 _give(gig, verb_effects.of_account(gig, number, field), task)
             case PushTo():
@@ -50,6 +80,8 @@ def apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
             case PutBack():
                 holding.put_back(gig, task)
             case MoveTask(verb):
+                if task.status == "queued":
+                    entries.withdraw(task)
                 holding.move_on(task, verb)
             case Exclude(mailbox_id, reason):
                 holding.exclude(mailbox_id, task, reason)
@@ -67,12 +99,21 @@ def apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
                 verb_effects.hand_in(gig, task, list(evidence))
             case Reply(members):
                 answer.update(members)
+            case _:
+                raise ValueError(f"{effect!r} is no effect")
     return answer
+
+
+def _named(gig: Gig, mailbox_id: str) -> Mailbox:
+    mailbox: Mailbox = Mailbox.get(Mailbox.id == mailbox_id, Mailbox.gig_id == gig.id)
+    if mailbox.status != "active":
+        raise assignments.not_active()
+    return mailbox
 
 
 def _give(gig: Gig, mailbox: Mailbox, task: Task) -> None:
     holding.assign(gig, mailbox, task)
-    assignments.tell(gig, mailbox.id, task, ACTOR)
+    given_news.tell(gig, mailbox.id, task, ACTOR)
     placed(gig, task)
 
 

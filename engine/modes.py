@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any, cast
 
 import pluggy
+import structlog
 
 from engine import hookspecs
 from engine.errors import Refused, SettingsError
@@ -24,8 +25,14 @@ from engine.plans import (
     Sent,
     TaskFacts,
 )
+from engine.rules import json_shapes
 
 ENTRY_POINTS = "muster.modes"
+FAULT = "mode_fault"
+# What every webhook, draft or row takes and no mode can mean anything else by.
+TAKEN_NAMES = frozenset({"token", "draft", "draft_id", "external_id", "payload", "content_type"})
+
+log = structlog.get_logger()
 
 
 class Mode:
@@ -43,50 +50,85 @@ class Mode:
         info = self._hook.describe()
         if not isinstance(info, ModeInfo) or not info.names:
             raise TypeError("describe() must answer a ModeInfo with at least one name")
+        check(info)
         self.info: ModeInfo = info
 
+    def _asked(self, hook: str, **told: Any) -> Any:
+        """The mode's answer. Only a mode that refuses may raise; anything else is its fault."""
+        try:
+            return getattr(self._hook, hook)(**told)
+        except Refused:
+            raise
+        except Exception as error:
+            raise self.fault(hook, error) from error
+
+    def fault(self, hook: str, error: Exception) -> Refused:
+        """What whoever asked is told, 503 `mode_fault`; the log says what the mode did wrong."""
+        log.error("mode.fault", mode=self.info.names[0], hook=hook, exc_info=error)
+        return Refused(
+            FAULT,
+            f"The mode {self.info.names[0]!r} of this gig is faulty, so nothing was done. The "
+            "operator's log says why.",
+            mode=self.info.names[0],
+        )
+
     def refuses(self, gig: GigFacts | None = None) -> Mapping[str, str]:
-        return cast(Mapping[str, str], self._hook.refuses(gig=gig))
+        return cast(Mapping[str, str], self._asked("refuses", gig=gig))
 
     def authorities(self) -> Mapping[str, frozenset[str]]:
-        return cast(Mapping[str, frozenset[str]], self._hook.authorities())
+        return cast(Mapping[str, frozenset[str]], self._asked("authorities"))
 
     def distribute(self, gig: GigFacts, task: TaskFacts) -> Plan:
-        return cast(Plan, self._hook.distribute(gig=gig, task=task))
+        return cast(Plan, self._asked("distribute", gig=gig, task=task))
 
     def select(self, gig: GigFacts) -> Selection:
-        return cast(Selection, self._hook.select(gig=gig))
+        return cast(Selection, self._asked("select", gig=gig))
 
     def declined(self, gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:
-        return cast(Plan, self._hook.declined(gig=gig, task=task, mailbox_id=mailbox_id))
+        return cast(Plan, self._asked("declined", gig=gig, task=task, mailbox_id=mailbox_id))
 
     def released(self, gig: GigFacts, task: TaskFacts) -> Plan:
-        return cast(Plan, self._hook.released(gig=gig, task=task))
+        return cast(Plan, self._asked("released", gig=gig, task=task))
 
     def rejected(self, gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
-        return cast(Plan, self._hook.rejected(gig=gig, task=task, requeue=requeue))
+        return cast(Plan, self._asked("rejected", gig=gig, task=task, requeue=requeue))
 
     def proving(self, gig: GigFacts) -> Proving:
-        return cast(Proving, self._hook.proving(gig=gig))
+        return cast(Proving, self._asked("proving", gig=gig))
 
     def read_fields(self, gig: GigFacts, sent: Sent) -> Mapping[str, Any]:
-        return cast(Mapping[str, Any], self._hook.read_fields(gig=gig, sent=sent))
+        return cast(Mapping[str, Any], self._asked("read_fields", gig=gig, sent=sent))
 
     def placed(self, gig: GigFacts, task: TaskFacts) -> Plan:
-        return cast(Plan, self._hook.placed(gig=gig, task=task))
+        return cast(Plan, self._asked("placed", gig=gig, task=task))
 
     def act(self, gig: GigFacts, task: TaskFacts, act: Act) -> Plan:
-        return cast(Plan, self._hook.act(gig=gig, task=task, act=act))
+        return cast(Plan, self._asked("act", gig=gig, task=task, act=act))
 
     def rang(self, gig: GigFacts, task: TaskFacts, bell: str, now: int) -> Plan:
-        return cast(Plan, self._hook.rang(gig=gig, task=task, bell=bell, now=now))
+        return cast(Plan, self._asked("rang", gig=gig, task=task, bell=bell, now=now))
 
     def show(self, gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:
-        return cast(Mapping[str, Any], self._hook.show(gig=gig, task=task, reader=reader))
+        return cast(Mapping[str, Any], self._asked("show", gig=gig, task=task, reader=reader))
 
     def desk_items(self, routed: Sequence[Routed], planner: Planner) -> Sequence[Mapping[str, Any]]:
-        found = self._hook.desk_items(routed=routed, planner=planner)
+        found = self._asked("desk_items", routed=routed, planner=planner)
         return cast(Sequence[Mapping[str, Any]], found)
+
+
+def check(info: ModeInfo) -> None:
+    """Is what a mode says of its fields and verbs sound? ValueError says what is not."""
+    json_shapes.check(info.fields)
+    clash = sorted(TAKEN_NAMES & info.fields.keys())
+    if clash:
+        raise ValueError(f"no field of a mode can be called {', '.join(clash)}")
+    for verb in info.verbs:
+        json_shapes.check(verb.fields)
+        if "mailbox_id" in verb.fields:
+            raise ValueError(f"{verb.name}: mailbox_id is a member of every verb's body")
+        odd = [*(set(verb.required) - verb.fields.keys()), *(set(verb.stages) - set(info.stages))]
+        if odd:
+            raise ValueError(f"{verb.name}: it names {', '.join(sorted(odd))}, which is not there")
 
 
 _modes: dict[str, Mode] = {}
@@ -96,7 +138,7 @@ def install(implementation: object, defaults: object, source: str = "") -> Mode:
     """Add one mode under each of its names."""
     try:
         mode = Mode(implementation, defaults)
-    except (pluggy.PluginValidationError, TypeError) as error:
+    except (pluggy.PluginValidationError, TypeError, ValueError) as error:
         name = source or repr(implementation)
         raise SettingsError(f"The mode {name} is not usable: {error}.") from error
     for name in mode.info.names:

@@ -145,6 +145,12 @@ def permit(
     require_served(operation, gig)
     allowed = ask(gig.distribution).authorities().get(operation, DEFAULT[operation])
     has = roles(caller, gig, member=member)
+    require(has, allowed)
+    return has
+
+
+def require(has: frozenset[str], allowed: frozenset[str]) -> None:
+    """Refuse whoever has, of the roles in a gig, none that is allowed."""
     if not has & allowed:
         if ACTIVE in allowed and MEMBER in has:
             raise Refused(
@@ -155,4 +161,3 @@ def permit(
             raise Refused("not_joined", "You have no mailbox in this gig. Join it first.")
         who = " or ".join(sorted(allowed))
         raise Refused("not_permitted", f"Only the {who} of this gig may do that.")
-    return has

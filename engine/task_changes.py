@@ -147,6 +147,17 @@ def _price(caller: Caller, gig: Gig, task: Task, value: Price) -> Changed:
     return Changed(gig, task, proof_updated=proof is not None)
 
 
+def set_price(gig: Gig, task: Task, units: int, actor: str) -> None:
+    """Change what a locked task pays whoever takes it after this; only inside `db.write`.
+
+    What its holder was promised stays.
+    """
+    before = Price(task.price_units, task.price_tbd)
+    if before != Price(units):
+        _set(gig, task, price_units=units, price_tbd=False)
+        _tell(Caller(actor), task, "price", _shown(before), _shown(Price(units)))
+
+
 def _require_kept_aside(gig: Gig, task: Task, held: int | None) -> None:
     """What a cancelled gig keeps aside for work in hand, which its pot may have no more than."""
     kept = own_price(gig, task)[0] if task.held_price_units is None else task.held_price_units

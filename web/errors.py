@@ -69,6 +69,7 @@ STATUS: dict[str, int] = {
     "chain_unavailable": 503,
     "database_unavailable": 503,
     "mail_not_configured": 503,
+    "mode_fault": 503,
     "no_master_key": 503,
     "no_operator_key": 503,
     "master_key_missing": 503,

@@ -1,0 +1,262 @@
+"""Using a verb of a mode's own on a task, and what its plan needs to be carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine import (
+    assignments,
+    cancellation,
+    clock,
+    events,
+    gigs,
+    in_hand,
+    mailboxes,
+    shelf,
+    task_facts,
+    tasks,
+    verb_effects,
+)
+from engine.apply import apply
+from engine.db import db
+from engine.errors import Refused, not_found
+from engine.models.account import Account
+from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
+from engine.models.task import Task
+from engine.modes import ask
+from engine.operations import OWNER, Caller, permit, require
+from engine.plans import Act, Assign, AssignAccount, Plan, TaskFacts, Verb
+from engine.rules import json_shapes
+
+# Each time somebody else has taken the task in between.
+TRIES = 20
+# In these a task is nobody's to do anything with: not sent yet, or on its way back.
+_NOT_SENT = ("draft", "unfunded", "undoing", "withdrawn")
+
+
+class _Elsewhere(Exception):
+    """By the time that the task was locked somebody had it whose mailbox is not."""
+
+
+def act(
+    caller: Caller,
+    gig_id: str,
+    task_id: str,
+    verb: str,
+    body: dict[str, Any],
+    *,
+    mailbox_id: str | None = None,
+) -> dict[str, Any]:
+    """Use a verb of the gig's mode on a task; answers what its plan replies.
+
+    404 for a verb that the mode does not have, and for a task that the caller cannot see or, where
+    only its holder may, does not have; 410 `claim_lost` for one that he had.
+    """
+
+    def write() -> dict[str, Any]:
+        gig = cancellation.hold(gig_id)
+        has = permit("task.act", caller, gig)
+        known = find(gig, verb)
+        require(has, known.by)
+        mailbox = _mailbox(caller, gig, task_id, mailbox_id, known, has)
+        given = json_shapes.read(body, known.fields, known.required)
+        now = clock.now()
+        task = hold(gig, task_id, known, caller, mailbox, given, now)
+        if known.holder and mailbox is not None:
+            _require_held(mailbox, task)
+        else:
+            shelf.find(caller, gig, has, task_id)
+        if task.status in _NOT_SENT:
+            raise Refused(
+                "wrong_state",
+                f"This task is {task.status}, so there is nothing to do with it yet.",
+                status_now=task.status,
+            )
+        if mailbox is not None and task.status not in shelf.IN_HANDS:
+            gigs.require_open(gig)
+        answer = use(caller, gig, task, known, mailbox, given, now)
+        cancellation.catch(gig, task, caller.account_id)
+        return answer
+
+    return db.write(write)
+
+
+def find(gig: Gig, name: str) -> Verb:
+    """A verb of the gig's mode; a 404 that names those that it has."""
+    verbs = ask(gig.distribution).info.verbs
+    for verb in verbs:
+        if verb.name == name:
+            return verb
+    names = ", ".join(verb.name for verb in verbs)
+    told = (
+        f"The verbs of a {gig.distribution} gig are: {names}."
+        if names
+        else (f"A {gig.distribution} gig has no verbs of its own.")
+    )
+    raise Refused("not_found", told)
+
+
+def _mailbox(
+    caller: Caller,
+    gig: Gig,
+    task_id: str,
+    mailbox_id: str | None,
+    verb: Verb,
+    has: frozenset[str],
+) -> Mailbox | None:
+    """The place that the caller acts from; None for an owner who may act as one, or a stranger."""
+    as_owner = OWNER in has and OWNER in verb.by and not verb.holder
+    if mailbox_id is None and (as_owner or not mailboxes.ids_of(caller, gig)):
+        return None
+    return in_hand.mailbox_of(caller, gig, task_id, mailbox_id)
+
+
+def _require_held(mailbox: Mailbox, task: Task) -> None:
+    if not in_hand.holds(mailbox, task):
+        in_hand.require_not_lost(mailbox, task)
+        raise not_found("task")
+
+
+def hold(
+    gig: Gig,
+    task_id: str,
+    verb: Verb,
+    caller: Caller,
+    mailbox: Mailbox | None,
+    given: dict[str, Any],
+    now: int,
+) -> Task:
+    """Lock the mailboxes that the verb's plan will need, then the task; only inside `db.write`.
+
+    The gig is held (`cancellation.hold`), and with it its turns.
+    """
+    asked = _asked(gig, caller, verb, mailbox, given, now)
+    return locked(gig, task_id, lambda task: asked(task, frozenset()), mailbox)
+
+
+def use(
+    caller: Caller,
+    gig: Gig,
+    task: Task,
+    verb: Verb,
+    mailbox: Mailbox | None,
+    given: dict[str, Any],
+    now: int,
+) -> dict[str, Any]:
+    """Use a verb on a task that is locked by `hold`; answers what its plan replies.
+
+    `given` is the body as `json_shapes.read` has read it, `mailbox` the place that the caller acts
+    from. 409 `wrong_stage` where the task is not at a stage that the verb starts from.
+    """
+    before = task_facts.of(task)
+    if verb.stages and before.stage not in verb.stages:
+        raise Refused(
+            "wrong_stage",
+            f"This task is {before.stage or 'at no stage'}, and {verb.name} is for one that is "
+            f"{' or '.join(verb.stages)}.",
+            stage=before.stage,
+        )
+    asked = _asked(gig, caller, verb, mailbox, given, now)
+    plan = final(gig, lambda gone: asked(before, gone))
+    answer = apply(plan, gig, task)
+    after = task_facts.of(task).stage
+    events.append(
+        "task.acted",
+        events.Subject("task", task.id),
+        actor=caller.account_id,
+        gig_id=gig.id,
+        mailbox_id=None if mailbox is None else mailbox.id,
+        data={"verb": verb.name, "from": before.stage, "to": after},
+    )
+    return answer or {"success": True, "stage": after}
+
+
+def _asked(
+    gig: Gig,
+    caller: Caller,
+    verb: Verb,
+    mailbox: Mailbox | None,
+    given: dict[str, Any],
+    now: int,
+) -> Callable[[TaskFacts, frozenset[str]], Plan]:
+    """What the mode says to the verb, of a task as it is shown to it."""
+    account = Account.select(Account.timezone).where(Account.id == caller.account_id)
+    zone = str(account.scalar() or "UTC")
+    place = None if mailbox is None else mailbox.id
+    mode, facts = ask(gig.distribution), gigs.facts(gig)
+    return lambda task, gone: mode.act(
+        facts, task, Act(verb.name, place, given, now, zone=zone, gone=gone)
+    )
+
+
+def locked(
+    gig: Gig, task_id: str, planned: Callable[[TaskFacts], Plan], *own: Mailbox | None
+) -> Task:
+    """Lock the task, and before it the mailboxes that a plan needs; only inside `db.write`.
+
+    Those are the holder's, who may lose it, whom the plan would give it to as the task is now, and
+    `own`. The mode is asked again once the task is locked; a mailbox that only its second answer
+    names is then locked after the task, and the rare deadlock is run again by `db.write`.
+    """
+    for _ in range(TRIES):
+        seen = Task.get_or_none(Task.id == task_id, Task.gig_id == gig.id)
+        if seen is None:
+            raise not_found("task")
+        held = {mailbox.id for mailbox in own if mailbox is not None}
+        held |= {seen.mailbox_id} if seen.mailbox_id is not None else set()
+        held |= _targets(gig, _guess(planned, seen))
+        try:
+            return db.write(lambda: _locked(gig, task_id, held))  # noqa: B023
+        except _Elsewhere:
+            continue
+    raise Refused("try_again", "Others are taking this task just now. Try again.")
+
+
+def _guess(planned: Callable[[TaskFacts], Plan], seen: Task) -> Plan:
+    """What the mode would say to the task as it was seen; nothing where it would refuse."""
+    try:
+        return planned(task_facts.of(seen))
+    except Refused:
+        return ()
+
+
+def _locked(gig: Gig, task_id: str, held: set[str]) -> Task:
+    if held:
+        assignments.hold_active(*held)
+    task = tasks.locked(gig, task_id)
+    if task.mailbox_id is not None and task.mailbox_id not in held:
+        raise _Elsewhere
+    return task
+
+
+def final(gig: Gig, planned: Callable[[frozenset[str]], Plan]) -> Plan:
+    """The mode's plan, with nobody in it to be given the task who is not active any more.
+
+    It is told who has gone and asked again. Those whom the plan names are held.
+    """
+    gone: frozenset[str] = frozenset()
+    while True:
+        plan = planned(gone)
+        targets = _targets(gig, plan)
+        lost = targets - assignments.hold_active(*targets) if targets else set()
+        if not lost:
+            return plan
+        if lost <= gone:
+            # It names somebody who has gone, though it was told.
+            raise assignments.not_active()
+        gone |= lost
+
+
+def _targets(gig: Gig, plan: Plan) -> set[str]:
+    """Whom a plan gives the task to by name."""
+    found = set()
+    for effect in plan:
+        match effect:
+            case Assign(mailbox_id):
+                found.add(mailbox_id)
+            case AssignAccount(number):
+                named = verb_effects.id_of_account(gig, number)
+                found |= {named} if named is not None else set()
+    return found
