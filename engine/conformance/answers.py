@@ -1,0 +1,215 @@
+"""Every question asked of a mode, over many gigs and tasks: are its answers such as can be used?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pluggy
+
+from engine import hookspecs
+from engine.conformance import facts, faults, plan_checks, schemas
+from engine.errors import Refused
+from engine.modes import Mode
+from engine.plans import (
+    ORDERS,
+    Act,
+    GigFacts,
+    Planner,
+    Proving,
+    Routed,
+    Selection,
+    Sent,
+    TaskFacts,
+)
+
+PLANS = ("distribute", "declined", "released", "rejected", "placed", "act", "rang")
+READERS = ("owner", "holder", "member")
+# By one of these a worker passes on a task.
+_PASSES = ("queue.decline", "queue.violation", "task.reject")
+
+
+class Asked:
+    """A mode's own answers, and the defaults' where it leaves a question out."""
+
+    def __init__(self, mode: Mode, implementation: object) -> None:
+        self.mode, self.implementation = mode, implementation
+        own = pluggy.PluginManager(hookspecs.PROJECT)
+        own.add_hookspecs(hookspecs)
+        own.register(implementation)
+        self._own = own.hook
+
+    def answers_itself(self, hook: str) -> bool:
+        return bool(getattr(self._own, hook).get_hookimpls())
+
+    def own(self, hook: str, **told: Any) -> Any:
+        """What the mode itself answers; None where it leaves the question to the defaults."""
+        return getattr(self._own, hook)(**told)
+
+    def problems(self, hook: str, told: Mapping[str, Any]) -> Iterator[str]:
+        """What is wrong with the answer to this question; nothing where it is refused."""
+        what = _case(hook, told)
+        try:
+            first = self.own(hook, **told)
+            again = self.own(hook, **told)
+        except Refused:
+            if hook not in ("read_fields", "act"):
+                yield f"{what}: raised Refused. Only read_fields() and act() may refuse."
+            return
+        except Exception as error:
+            yield f"{what}: raised {faults.where(error, self.implementation)}."
+            return
+        if not self.answers_itself(hook):
+            return
+        if first is None:
+            yield (
+                f"{what}: answered None, which leaves the answer to plugins/defaults.py. "
+                "Return a value, () for a plan that does nothing; or take the function away."
+            )
+            return
+        if first != again:
+            yield (
+                f"{what}: answered the same question first with {first!r} and then with {again!r}. "
+                "An answer may follow from what is asked alone."
+            )
+        for problem in self.wrong(hook, told, first):
+            yield f"{what}: {problem}."
+
+    def wrong(self, hook: str, told: Mapping[str, Any], answer: Any) -> Iterator[str]:
+        """What is wrong with an answer, each as the rest of a sentence."""
+        if hook in PLANS:
+            yield from self._plan(hook, told, answer)
+        elif hook == "select":
+            yield from _selection(answer)
+        elif hook == "proving":
+            if not isinstance(answer, Proving):
+                yield f"answered {answer!r}; answer a Proving(…)"
+        elif hook in ("read_fields", "show"):
+            if not isinstance(answer, Mapping) or not schemas.is_json(answer):
+                yield f"answered {answer!r}; answer a dict of JSON values, with no float in it"
+        elif hook == "desk_items":
+            yield from _items(told["routed"], answer)
+
+    def _plan(self, hook: str, told: Mapping[str, Any], plan: Any) -> Iterator[str]:
+        problem = plan_checks.kind_problem(plan)
+        if problem is not None:
+            yield problem
+            return
+        task: TaskFacts = told["task"]
+        course, found = plan_checks.follow(self.mode.info, task, plan)
+        yield from found
+        if hook == "distribute" and not isinstance(course.reply.get("status"), str):
+            yield (
+                "tells its sender nothing; say Reply({'status': 'queued'}), or whatever became "
+                "of the task"
+            )
+        keeps = course.state == plan_checks.HELD and course.holder == task.mailbox_id
+        if hook == "released" and keeps and not course.gave_up:
+            yield (
+                "leaves the task with the worker whose time is over; say where it goes: PutBack(), "
+                "PushTo(…), Assign(…) to another"
+            )
+        if hook == "declined" and task.mailbox_id == told["mailbox_id"] and keeps:
+            yield "leaves the task with the worker who passes on it; say PutBack()"
+        if hook == "declined" and told["mailbox_id"] not in course.excluded:
+            yield (
+                "would offer the task again to the worker who passed on it; say "
+                "Exclude(mailbox_id, 'declined')"
+            )
+        if hook == "rejected" and course.state == "submitted":
+            yield "leaves rejected work as it was; say MoveTask('reject'), or PutBack()"
+
+
+def _case(hook: str, told: Mapping[str, Any]) -> str:
+    """The question in a few words."""
+    words = [f"{hook}()"]
+    task = told.get("task")
+    if isinstance(task, TaskFacts):
+        flags = [name for name in ("assigned", "copy", "offered") if getattr(task, name)]
+        stage = [] if task.stage is None else [f"at the stage {task.stage!r}"]
+        words += [f"of a task that is {task.status}", *flags, *stage]
+    if isinstance(told.get("act"), Act):
+        words.append(f"by the verb {told['act'].verb!r}")
+    for name in ("requeue", "bell", "reader"):
+        if name in told:
+            words.append(f"with {name}={told[name]!r}")
+    return ", ".join(words)
+
+
+def _selection(answer: Any) -> Iterator[str]:
+    if not isinstance(answer, Selection):
+        yield f"answered {answer!r}; answer a Selection(shelf=…)"
+        return
+    for name, known in (("shelf", ("queue", "none")), ("order", ORDERS), ("how", ("take", "copy"))):
+        value = getattr(answer, name)
+        if value not in known:
+            yield f"answered {name}={value!r}. " + faults.one_of(str(value), known).rstrip(".")
+
+
+def _items(routed: Any, answer: Any) -> Iterator[str]:
+    if not isinstance(answer, (list, tuple)) or len(answer) != len(routed):
+        yield f"answered {answer!r}; answer a list with one dict for each task, in their order"
+    elif not all(isinstance(one, Mapping) and schemas.is_json(one) for one in answer):
+        yield "answered items that JSON cannot say; texts, whole numbers, lists and dicts only"
+
+
+def questions(mode: Mode, said: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every question that can be asked of a task which has no stage yet, and those of a gig."""
+    info = mode.info
+    for gig in facts.gigs(info):
+        closed = mode.refuses(gig)
+        yield "select", {"gig": gig}
+        yield "proving", {"gig": gig}
+        for sent in facts.sent(info, said):
+            yield "read_fields", {"gig": gig, "sent": sent}
+            fields = _fields(mode, gig, sent)
+            if fields is None:
+                continue
+            yield from _of_tasks(gig, fields, closed)
+            if not info.stages:
+                yield from _of_holders(gig, fields, closed, info.orders)
+    if info.desk is not None:
+        yield "desk_items", {"routed": (), "planner": planner()}
+
+
+def planner(taken: tuple[TaskFacts, ...] = ()) -> Planner:
+    hours = {"mon": (("09:00", "12:00"), ("13:00", "17:00"))}
+    return Planner(facts.NOW, "Europe/Paris", hours, taken)
+
+
+def routed(task: TaskFacts) -> Routed:
+    return Routed(task, "Somebody")
+
+
+def _fields(mode: Mode, gig: GigFacts, sent: Sent) -> Mapping[str, Any] | None:
+    try:
+        found = mode.read_fields(gig, sent)
+    except Exception:
+        return None
+    return found if isinstance(found, Mapping) else None
+
+
+def _of_tasks(
+    gig: GigFacts, fields: Mapping[str, Any], closed: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    for task in facts.waiting(fields):
+        if "task.send" not in closed:
+            yield "distribute", {"gig": gig, "task": task}
+        for reader in READERS:
+            yield "show", {"gig": gig, "task": task, "reader": reader}
+
+
+def _of_holders(
+    gig: GigFacts, fields: Mapping[str, Any], closed: Mapping[str, str], orders: bool
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    holder = facts.VENDOR if orders else facts.WORKER
+    for task in facts.held(fields, holder):
+        yield "placed", {"gig": gig, "task": task}
+        yield "released", {"gig": gig, "task": task}
+        for requeue in (True, False):
+            done = replace(task, status="submitted", offered=False)
+            yield "rejected", {"gig": gig, "task": done, "requeue": requeue}
+        if any(name not in closed for name in _PASSES):
+            for who in (holder, facts.OTHER):
+                yield "declined", {"gig": gig, "task": task, "mailbox_id": who}
