@@ -1,4 +1,4 @@
-"""`muster demo`: one task of each queue, and an order in each kind of shop (Z-03).
+"""`muster demo`: one task of each installed mode (Z-03).
 
 Each goes from submission to USDC in the wallet of whoever did the work: `demo_plays.py`.
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,20 @@ class Side:
     key: str
     seen: list[dict[str, Any]]
 
-    def call(self, what: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def call(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
         """One request; a refusal ends the demo with the server's own sentence."""
         try:
             answer = requests.request(
                 method,
                 path if path.startswith("http") else f"{self.base_url}/api{path}",
-                headers={"x-api-key": self.key, "prefer": "wait=60"},
+                headers={"x-api-key": self.key, "prefer": "wait=60", **(headers or {})},
                 json=body,
                 timeout=TIMEOUT_SECONDS,
             )
@@ -49,7 +57,7 @@ class Side:
             raise SettingsError(
                 f"{self.base_url} does not answer. Start it with muster up."
             ) from error
-        found: dict[str, Any] = answer.json()
+        found: Any = answer.json() if answer.content else {}
         if not answer.ok:
             raise SettingsError(f"{what}: {found.get('error', answer.text)}")
         if answer.status_code == 202:
@@ -108,11 +116,14 @@ def run(folder: Path, as_json: bool) -> None:
                 f"{mode}: the {who}'s wallet {wallet['address']} went from ${wallet['before']} "
                 f"to ${wallet['after']}."
             )
+        for other, answer in ends.get("answers", {}).items():
+            click.echo(f"{other}: a task is answered {json.dumps(answer)}.")
         click.echo(f"{mode}: paid in transaction {ends['tx_hash']}.\n")
 
 
 def _plays(owner: Side) -> dict[str, Play]:
-    """What is played in each installed mode, by what the mode says of itself."""
+    """What is played in each installed mode, under the first of its names."""
     listed = owner.call("looks at the modes", "GET", "/modes")["modes"]
-    found = {str(mode["name"]): demo_plays.of(mode["settings"]) for mode in listed}
+    first = [mode for mode in listed if mode["name"] == mode["names"][0]]
+    found = {str(mode["name"]): demo_plays.of(mode) for mode in first}
     return {name: play for name, play in found.items() if play is not None}

@@ -1,19 +1,22 @@
-"""What `muster demo` plays: a task of a queue, and an order in a shop.
+"""What `muster demo` plays: one task, or order, or piece of work, of a mode.
 
-`step(side, what, method, path, body)` is one request of one side, and answers what that was
-answered. Each play ends with what the wallets of both sides, or the worker's alone, held before and
-after.
+`step(side, what, method, path, body, headers)` is one request of one side, and answers what that
+was answered. Each play ends with what the wallets of both sides, or the worker's alone, held before
+and after.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 PRICE = "2.50"
 DEPOSIT = "10"
 NOTE = "hello, and nobody has said it before"
+PLANNED_START = "2030-01-07T14:00:00"
 
 
 @dataclass(frozen=True)
@@ -24,35 +27,85 @@ class Play:
     run: Any
 
 
-def of(settings: Container[str]) -> Play | None:
-    """What shows off a mode with these settings; None for one that is neither queue nor shop."""
-    if "queue_order" in settings:
-        return Play(("owner", "worker"), _queue)
+def of(mode: Mapping[str, Any]) -> Play | None:
+    """What shows off a mode, as `GET /modes` lists it; None for one that is none of these."""
+    workers, refuses, settings = ("owner", "worker"), mode["refuses"], mode["settings"]
     if "list_price" in settings:
         return Play(("buyer", "vendor"), _shop)
+    if "queue_order" in settings:
+        return Play(workers, _queue)
+    if "task.send" in refuses:
+        return Play(workers, _own_work)
+    if mode["desk"] and {"plan", "complete"} <= {verb["name"] for verb in mode["verbs"]}:
+        return Play(workers, partial(_planned, desk=mode["desk"]))
+    if "queue.poll" in refuses and "accept_timeout" in settings:
+        return Play(workers, partial(_pushed, others=mode["names"][1:]))
     return None
 
 
+@dataclass(frozen=True)
+class _Gig:
+    """An open gig with a filled pot and one worker, and what his wallet held then."""
+
+    path: str
+    webhook: str
+    mailbox_id: str
+    wallet_id: str
+    held: dict[str, Any]
+
+
 def _queue(step: Any, mode: str, owner: Any, worker: Any, wallet_id: str) -> dict[str, Any]:
-    """A queue, played through; in a solo gig the task that is polled is the worker's own copy."""
-    gig_body = {"title": f"Demo of {mode}", "price": PRICE, "distribution": mode}
-    made = step(owner, "opens a gig", "POST", "/gigs", gig_body)["gig"]
-    gig = f"/gigs/{made['id']}"
-    invite = made["invite_url"].rpartition("=")[2]
-    joined = step(worker, "joins it", "POST", f"{gig}/mailboxes", {"invite": invite})["mailbox"]
-    wallet = _wallet_of(step, worker, joined["wallet_address"])
-    before = _held(step, worker, wallet)
-    deposit = {"wallet_alias_id": wallet_id, "amount": DEPOSIT}
-    step(owner, f"deposits ${DEPOSIT}", "POST", f"{gig}/deposit", deposit)
-    step(owner, "sends a task", "POST", made["webhook"], {"say": "hello"})
-    (task,) = step(worker, "polls", "POST", f"{gig}/queue/poll", {"count": 1})["tasks"]
-    proof = {"task_identifier": task["id"], "proofs": ["hello"]}
-    proof_id = step(worker, "hands in a proof", "POST", f"{gig}/proofs", proof)["proof"]["id"]
-    step(owner, "approves it", "PATCH", f"{gig}/proofs/{proof_id}", {"action": "approve"})
-    step(owner, "settles", "POST", f"{gig}/rollups")
-    (rollup,) = step(owner, "reads the payout", "GET", f"{gig}/rollups")["rollups"]
-    after = _held(step, worker, wallet)
-    return _ends(rollup, worker=(before, after))
+    """A queue; in a solo gig the task that is polled is the worker's own copy."""
+    gig = _open(step, mode, owner, worker, wallet_id)
+    step(owner, "sends a task", "POST", gig.webhook, {"say": "hello"})
+    polled = step(worker, "polls", "POST", f"{gig.path}/queue/poll", {"count": 1})
+    return _prove(step, gig, owner, worker, polled["tasks"][0]["id"])
+
+
+def _own_work(step: Any, mode: str, owner: Any, worker: Any, wallet_id: str) -> dict[str, Any]:
+    """Nothing is sent: the worker names what he did."""
+    gig = _open(step, mode, owner, worker, wallet_id)
+    return _prove(step, gig, owner, worker, "a greeting, said today")
+
+
+def _pushed(
+    step: Any, mode: str, owner: Any, worker: Any, wallet_id: str, others: list[str]
+) -> dict[str, Any]:
+    """The task comes to the worker by itself; and what a gig of another strategy answers."""
+    gig = _open(step, mode, owner, worker, wallet_id)
+    step(owner, "sends a task", "POST", gig.webhook, {"say": "hello"})
+    inbound = f"/mailboxes/{gig.mailbox_id}/inbound"
+    (task,) = step(worker, "looks at what came in", "GET", inbound)["tasks"]
+    ends = _prove(step, gig, owner, worker, task["id"])
+    answers = {}
+    for other in others[-1:]:
+        made = _gig(step, other, owner)
+        _join(step, made, worker)
+        told = f"sends a task to a gig of {other}"
+        answers[other] = step(owner, told, "POST", made["webhook"], {"say": "hello"})
+    return {**ends, "answers": answers}
+
+
+def _planned(
+    step: Any, mode: str, owner: Any, worker: Any, wallet_id: str, desk: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The task is on the worker's desk: he plans it, and says what came of it."""
+    gig = _open(step, mode, owner, worker, wallet_id)
+    title = f"Say hello ({gig.mailbox_id})"
+    step(owner, "sends a task", "POST", gig.webhook, {"title": title, "estimated_minutes": 15})
+    path = str(desk["path"]).removeprefix("/api")
+    everything = "&".join(f"{flag}=true" for flag in desk["flags"])
+
+    def act(what: str, verb: str, body: dict[str, str]) -> None:
+        listed = step(worker, "looks at his desk", "GET", f"{path}?{everything}")
+        (item,) = [one for one in listed if one["title"] == title]
+        sure = {"if-match": item["etag"], "idempotency-key": secrets.token_hex(16)}
+        step(worker, what, "POST", f"{path}/{item['id']}/{verb}", body, sure)
+
+    act("plans it", "plan", {"plannedStart": PLANNED_START})
+    act("completes it", "complete", {"response": "hello"})
+    (proof,) = step(owner, "reads the response", "GET", f"{gig.path}/proofs")["proofs"]
+    return _settle(step, gig, owner, worker, proof["id"])
 
 
 def _shop(step: Any, mode: str, buyer: Any, vendor: Any, wallet_id: str) -> dict[str, Any]:
@@ -64,8 +117,7 @@ def _shop(step: Any, mode: str, buyer: Any, vendor: Any, wallet_id: str) -> dict
     places = step(vendor, "looks at the place of the shop", "GET", "/mailboxes/mine")["mailboxes"]
     address = next(one["wallet_address"] for one in places if one["id"] == own)
     wallet = _wallet_of(step, vendor, address)
-    invite = made["invite_url"].rpartition("=")[2]
-    step(buyer, "joins it", "POST", f"{gig}/mailboxes", {"invite": invite})
+    _join(step, made, buyer)
     held = (_held(step, buyer, wallet_id), _held(step, vendor, wallet))
     draft = step(buyer, "writes an order", "POST", f"{made['webhook']}&draft=true", {"order": "hi"})
     order = f"{gig}/tasks/{draft['message_id']}"
@@ -90,6 +142,44 @@ def _shop(step: Any, mode: str, buyer: Any, vendor: Any, wallet_id: str) -> dict
         "note_before": locked["private_note"],
         "note_after": note["private_note"],
     }
+
+
+def _open(step: Any, mode: str, owner: Any, worker: Any, wallet_id: str) -> _Gig:
+    made = _gig(step, mode, owner)
+    gig = f"/gigs/{made['id']}"
+    joined = _join(step, made, worker)
+    wallet = _wallet_of(step, worker, joined["wallet_address"])
+    held = _held(step, worker, wallet)
+    deposit = {"wallet_alias_id": wallet_id, "amount": DEPOSIT}
+    step(owner, f"deposits ${DEPOSIT}", "POST", f"{gig}/deposit", deposit)
+    return _Gig(gig, made["webhook"], joined["id"], wallet, held)
+
+
+def _gig(step: Any, mode: str, owner: Any) -> dict[str, Any]:
+    gig_body = {"title": f"Demo of {mode}", "price": PRICE, "distribution": mode}
+    made: dict[str, Any] = step(owner, "opens a gig", "POST", "/gigs", gig_body)["gig"]
+    return made
+
+
+def _join(step: Any, made: Mapping[str, Any], member: Any) -> dict[str, Any]:
+    invite = {"invite": made["invite_url"].rpartition("=")[2]}
+    joined = step(member, "joins it", "POST", f"/gigs/{made['id']}/mailboxes", invite)
+    mailbox: dict[str, Any] = joined["mailbox"]
+    return mailbox
+
+
+def _prove(step: Any, gig: _Gig, owner: Any, worker: Any, name: str) -> dict[str, Any]:
+    proof = {"task_identifier": name, "proofs": ["hello"]}
+    proof_id = step(worker, "hands in a proof", "POST", f"{gig.path}/proofs", proof)["proof"]["id"]
+    return _settle(step, gig, owner, worker, proof_id)
+
+
+def _settle(step: Any, gig: _Gig, owner: Any, worker: Any, proof_id: str) -> dict[str, Any]:
+    approval = {"action": "approve"}
+    step(owner, "approves it", "PATCH", f"{gig.path}/proofs/{proof_id}", approval)
+    step(owner, "settles", "POST", f"{gig.path}/rollups")
+    (rollup,) = step(owner, "reads the payout", "GET", f"{gig.path}/rollups")["rollups"]
+    return _ends(rollup, worker=(gig.held, _held(step, worker, gig.wallet_id)))
 
 
 def _held(step: Any, side: Any, wallet_id: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ def mode_view(name: str, mode: Mode) -> dict[str, Any]:
     info = mode.info
     return {
         "name": name,
+        "names": list(info.names),
         "title": info.title,
         "description": info.description,
         "settings": dict(_setting(field, shape) for field, shape in info.settings.items()),

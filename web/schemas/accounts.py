@@ -129,6 +129,11 @@ class ModeView(Schema):
     """A mode. `refuses` maps an operation to the sentence that says what to do instead."""
 
     name = fields.String(required=True)
+    names = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "Every `distribution` that the same mode serves."},
+    )
     title = fields.String(required=True)
     description = fields.String(required=True)
     settings = fields.Dict(
