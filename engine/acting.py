@@ -167,7 +167,7 @@ def use(
         events.Subject("task", task.id),
         actor=caller.account_id,
         gig_id=gig.id,
-        mailbox_id=None if mailbox is None else mailbox.id,
+        mailbox_id=task.mailbox_id if mailbox is None else mailbox.id,
         data={"verb": verb.name, "from": before.stage, "to": after},
     )
     return answer or {"success": True, "stage": after}

@@ -81,7 +81,8 @@ def proving(gig: GigFacts) -> Proving:  # type: ignore[empty-body]
 @spec(firstresult=True)
 def read_fields(gig: GigFacts, sent: Sent) -> Mapping[str, Any]:  # type: ignore[empty-body]
     """What a task keeps of the mode's own fields, which fit their schemas. Raise
-    `engine.errors.invalid(field, sentence)` for what is wrong beyond that."""
+    `engine.errors.invalid(field, sentence)` for what is wrong beyond that. A draft that is changed
+    is read again, from what was kept of it and the changes."""
 
 
 @spec(firstresult=True)
@@ -92,17 +93,33 @@ def placed(gig: GigFacts, task: TaskFacts) -> Plan:  # type: ignore[empty-body]
 
 @spec(firstresult=True)
 def act(gig: GigFacts, task: TaskFacts, act: Act) -> Plan:  # type: ignore[empty-body]
-    """Somebody uses one of the mode's verbs, from a stage and with a body that it allows."""
+    """Somebody uses one of the mode's verbs, from a stage and with a body that it allows.
+
+    Raise `engine.errors.Refused(code, sentence)`, a 409, or `invalid(field, sentence)`, a 400, for
+    what does not go. Asked again where the task has changed in between: an answer has no effect of
+    its own.
+    """
 
 
 @spec(firstresult=True)
-def rang(gig: GigFacts, task: TaskFacts, bell: str, now: int) -> Plan:  # type: ignore[empty-body]
-    """The task's bell rings, which a plan has set by `Ring`. `now` in milliseconds."""
+def rang(  # type: ignore[empty-body]
+    gig: GigFacts, task: TaskFacts, bell: str, now: int, gone: frozenset[str]
+) -> Plan:
+    """The task's bell rings, which a plan has set by `Ring`. `now` in milliseconds.
+
+    `gone` as in `Act`. Whatever is raised here is logged, and the bell rings again later.
+    """
 
 
 @spec(firstresult=True)
-def show(gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:  # type: ignore[empty-body]
-    """What a reader of a task is shown of the mode's own: `owner`, `holder` or `member`."""
+def show(  # type: ignore[empty-body]
+    gig: GigFacts, task: TaskFacts, reader: str, mailbox_ids: frozenset[str]
+) -> Mapping[str, Any]:
+    """What a reader of a task is shown of the mode's own, under `mode` beside its stage.
+
+    He is its `owner`, its `holder` or another `member`; `mailbox_ids` are his places in the gig.
+    The owner is shown `fields` besides, as he sent them.
+    """
 
 
 @spec(firstresult=True)

@@ -53,7 +53,14 @@ def set_rank(task: Task, rank: int) -> None:
 
 def set_bell(task: Task, bell: str | None, at: int) -> None:
     _required(task)
-    _write(task, bell=bell, bell_at=None if bell is None else at)
+    _write(task, bell=bell, bell_at=None if bell is None else at, bell_failures=0)
+
+
+def take_bell(task: Task) -> None:
+    """The locked task's bell rings now, and does not again; its reader sees no change."""
+    ModeItem.update(bell=None, bell_at=None, bell_failures=0).where(
+        ModeItem.task_id == task.id
+    ).execute()
 
 
 def require_revision(item: ModeItem, allowed: frozenset[str] | None) -> None:

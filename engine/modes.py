@@ -105,11 +105,25 @@ class Mode:
     def act(self, gig: GigFacts, task: TaskFacts, act: Act) -> Plan:
         return cast(Plan, self._asked("act", gig=gig, task=task, act=act))
 
-    def rang(self, gig: GigFacts, task: TaskFacts, bell: str, now: int) -> Plan:
-        return cast(Plan, self._asked("rang", gig=gig, task=task, bell=bell, now=now))
+    def rang(
+        self,
+        gig: GigFacts,
+        task: TaskFacts,
+        bell: str,
+        now: int,
+        gone: frozenset[str] = frozenset(),
+    ) -> Plan:
+        return cast(Plan, self._asked("rang", gig=gig, task=task, bell=bell, now=now, gone=gone))
 
-    def show(self, gig: GigFacts, task: TaskFacts, reader: str) -> Mapping[str, Any]:
-        return cast(Mapping[str, Any], self._asked("show", gig=gig, task=task, reader=reader))
+    def show(
+        self,
+        gig: GigFacts,
+        task: TaskFacts,
+        reader: str,
+        mailbox_ids: frozenset[str] = frozenset(),
+    ) -> Mapping[str, Any]:
+        found = self._asked("show", gig=gig, task=task, reader=reader, mailbox_ids=mailbox_ids)
+        return cast(Mapping[str, Any], found)
 
     def desk_items(self, routed: Sequence[Routed], planner: Planner) -> Sequence[Mapping[str, Any]]:
         found = self._asked("desk_items", routed=routed, planner=planner)

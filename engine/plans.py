@@ -176,7 +176,9 @@ class Rank:
 class Ring:
     """Ask `rang` about the task at this time (ms), under this name; None: not any more.
 
-    A task has one bell. It rings within a sweep of its time, once, however many processes run.
+    A task has one bell, and one that has ended has none. It rings within a sweep of its time, once,
+    however many processes run; for a task that waits in a closed gig, once that is open again. A
+    task that has no stage yet has no bell: say `Stage` first.
     """
 
     bell: str | None

@@ -11,6 +11,7 @@ import dramatiq
 import structlog
 
 from engine import (
+    bells,
     cancellation,
     commands,
     counters,
@@ -19,6 +20,7 @@ from engine import (
     escrow_repair,
     holds,
     idempotency,
+    letters,
     notification_list,
     order_repair,
     order_returns,
@@ -42,6 +44,7 @@ def sweep() -> None:
     commands.sweep(RESEND_SECONDS)
     holds.expire()
     due.enqueue()
+    bells.ring()
     cancellation.sweep()
     escrow_refunds.give_up_stale()
     escrow_repair.sweep()
@@ -117,7 +120,8 @@ def declare(
     `alive` is called with every bell that is heard: it shows that bells reach a worker.
     """
     # The engine's commands are known by themselves; sending mail is not the engine's to do.
-    commands.handler(passwords.MAIL)(mail.step)
+    for kind in letters.TURN_SECONDS:
+        commands.handler(kind)(mail.step)
 
     def run_command(command_id: str) -> None:
         _guarded("command", command_id, lambda: commands.run(command_id))

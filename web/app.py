@@ -19,6 +19,7 @@ from web.routes import (
     comments,
     dashboard,
     deliveries,
+    desks,
     dev,
     drafts,
     exports,
@@ -36,6 +37,7 @@ from web.routes import (
     order_quotes,
     order_undoing,
     pages,
+    planning,
     proofs,
     public,
     purchases,
@@ -45,6 +47,7 @@ from web.routes import (
     share_links,
     submit_page,
     tasks,
+    verbs,
     wallets,
 )
 from web.schemas import forms
@@ -101,6 +104,7 @@ def create(runtime: Runtime) -> Flask:
         holding.routes,
         offers.routes,
         tasks.routes,
+        verbs.routes,
         changes.routes,
         comments.routes,
         proofs.routes,
@@ -114,6 +118,8 @@ def create(runtime: Runtime) -> Flask:
         notifications.routes,
         reputation.routes,
         public.routes,
+        planning.routes,
+        *desks.blueprints(),
     ):
         api.register_blueprint(blueprint)
     if runtime.settings.is_dev:
@@ -151,4 +157,5 @@ class _Api(Api):  # type: ignore[misc]
             self.register_field(field, "string", None)
         self.register_field(forms.InstantText, "string", "date-time")
         self.register_field(fields.Raw, None, None)
+        self.register_field(fields.Shaped, None, None)
         openapi.prepare(self.spec, self.ma_plugin.converter)

@@ -25,6 +25,7 @@ def up(migrator, db):
         revision = peewee.TextField()
         bell = peewee.TextField(null=True)
         bell_at = peewee.BigIntegerField(null=True)
+        bell_failures = peewee.BigIntegerField(default=0, constraints=[peewee.SQL("DEFAULT 0")])
 
     class Rotation(Table):
         gig_id = peewee.TextField(primary_key=True, constraints=[references("gig")])

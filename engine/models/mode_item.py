@@ -21,6 +21,8 @@ class ModeItem(Table):
     # What its mode is to be asked about, and when.
     bell = peewee.TextField(null=True)
     bell_at = peewee.BigIntegerField(null=True)
+    # How often in a row its mode could not answer the bell.
+    bell_failures = peewee.BigIntegerField(default=0, constraints=[peewee.SQL("DEFAULT 0")])
 
 
 ModeItem.add_index(

@@ -115,6 +115,7 @@ class Scene:
             "token": gig.invite,
             "key_id": gig.owner.post("/auth/keys")["id"],
             "wallet": "0x" + "1" * 40,
+            "verb": "begin",
         }
         said = {"body": "A word for the owner."}
         told = worker.post(f"{gig.path}/tasks/{made.ids['task_id']}/comments", said)

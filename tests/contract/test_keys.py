@@ -81,6 +81,8 @@ AUTHORITY = {
     # Nobody holds it.
     "holding.heartbeat": "401 401 403 403 409 403",
     # Nothing was pushed in this gig.
+    # A queue has no verbs of its own.
+    "verbs.use": "401 401 404 404 404 404",
     "offers.accept": "401 401 403 403 409 403",
     "offers.reject": "401 401 403 403 409 403",
     "holding.extend": "401 401 403 403 403 409",

@@ -42,6 +42,10 @@ class Problem(Schema):
     retry_after = fields.Integer(metadata={"description": "Seconds."})
     limit = fields.String(metadata={"description": "The limit that is used up."})
     etag = fields.String(metadata={"description": "The tag as it stands, for `If-Match`."})
+    stage = fields.String(
+        allow_none=True, metadata={"description": "The stage of its mode that the task is at."}
+    )
+    mode = fields.String(metadata={"description": "The mode whose fault it is."})
     status_now = fields.String(metadata={"description": "The state that stands in the way."})
     message_id = fields.String(metadata={"description": "The task that it is about."})
     funded = fields.Boolean(
