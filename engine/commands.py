@@ -25,6 +25,8 @@ from engine.operations import Caller
 # A step that takes longer may be taken by another as well, which is safe and only double work.
 LEASE_MS = 30_000
 FINISHED = ("done", "failed")
+# What waits longer, as a letter to a server that is away, is for the sweep to find.
+SOON_SECONDS = 10
 # An error of ours is tried again, ever later, so that a fault that passes costs no work.
 MOST_FAILURES = 20
 LONGEST_PAUSE_SECONDS = 300
@@ -64,12 +66,17 @@ def handler(kind: str) -> Callable[[HandlerT], HandlerT]:
 
 
 def record(
-    kind: str, arguments: dict[str, Any], *, account_id: str | None, gig_id: str | None
+    kind: str,
+    arguments: dict[str, Any],
+    *,
+    account_id: str | None,
+    gig_id: str | None,
+    command_id: str | None = None,
 ) -> Command:
     """Write a command that will run once this transaction commits; only inside `db.write`."""
     now = clock.now()
     command = Command.create(
-        id=new_id("CMD"),
+        id=command_id or new_id("CMD"),
         kind=kind,
         status="pending",
         account_id=account_id,
@@ -172,9 +179,11 @@ def sweep(resend_after_seconds: int, limit: int = 500) -> int:
 
 
 def has_waiting() -> bool:
-    """Does any command wait for something outside?"""
+    """Does any command wait for something outside, to be looked at soon?"""
+    soon = clock.now() + SOON_SECONDS * clock.SECOND
+    waiting = (Command.status == "waiting", Command.run_after <= soon)
     with db.reading():
-        return bool(Command.select().where(UNFINISHED, Command.status == "waiting").exists())
+        return bool(Command.select().where(UNFINISHED, *waiting).exists())
 
 
 def wake_waiting(command_ids: set[str]) -> None:

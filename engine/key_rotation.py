@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from engine import install, passwords, webhook_secrets
+from engine import install, letters, webhook_secrets
 from engine.db import db
 from engine.errors import Refused
 from engine.models.access import StoredAnswer
@@ -120,7 +120,10 @@ KINDS = {
     ),
     # A letter that was sent, or given up, is never read again.
     "letters": _Kind(
-        Command, Command.arguments, _letter, (UNFINISHED, Command.kind == passwords.MAIL)
+        Command,
+        Command.arguments,
+        _letter,
+        (UNFINISHED, Command.kind.in_(list(letters.TURN_SECONDS))),
     ),
 }
 

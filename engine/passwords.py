@@ -8,7 +8,7 @@ import secrets
 
 import structlog
 
-from engine import accounts, clock, commands, install
+from engine import accounts, clock, install, letters
 from engine.db import db
 from engine.errors import Refused
 from engine.models.access import OneTimePassword
@@ -17,7 +17,6 @@ from engine.models.account import Account
 DIGITS = 6
 MINUTES = 10
 TRIES = 5
-MAIL = "mail.send"
 
 log = structlog.get_logger()
 
@@ -45,20 +44,10 @@ def send(email: str) -> None:
             conflict_target=[OneTimePassword.email],
             update={getattr(OneTimePassword, name): value for name, value in sets.items()},
         ).execute()
-        if settings.SMTP_URL:
-            letter = f"Your code is {code}. It is good for {MINUTES} minutes.\n"
-            commands.record(
-                MAIL,
-                {
-                    "to": address,
-                    "subject": "Your Muster code",
-                    # A code is a secret while it lives.
-                    "encrypted_body": install.current().keyring.encrypt(letter),
-                    "until": sets["expires_at"],
-                },
-                account_id=None,
-                gig_id=None,
-            )
+        if letters.can_send():
+            body = f"Your code is {code}. It is good for {MINUTES} minutes.\n"
+            until = int(sets["expires_at"])
+            letters.record(letters.CODE, address, "Your Muster code", body, until, None)
 
     db.write(write)
     if settings.is_dev:

@@ -1,30 +1,38 @@
-"""Mail, by SMTP, from commands (H-14). Without MUSTER_SMTP_URL nothing is sent."""
+"""Mail, by SMTP, from commands (H-14, U-02). Without MUSTER_SMTP_URL nothing is sent."""
 
 from __future__ import annotations
 
 import smtplib
+import socket
 import ssl
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import formatdate
 from urllib.parse import unquote, urlsplit
 
+import idna
 import structlog
 
-from engine import clock, commands, install
+from engine import clock, commands, install, letters
 from engine.models.command import Command
 
+# For each answer of the server, and for all of them together: less than a command's lease, since
+# another process sends it after that.
 TIMEOUT_SECONDS = 10
-RETRY_SECONDS = 15
-BUSY_SECONDS = 1
+LONGEST_SECONDS = 20
+# A server that is away is tried again ever later: after half the letter's age.
+LEAST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 15, 1800
 # From here on a reply of an SMTP server is for good; below, it may be another next time.
 PERMANENT = 500
 
 log = structlog.get_logger()
 
-# A server that hangs then holds one thread of the commands, and not all of them.
-_one_at_a_time = threading.Lock()
+# A server that hangs then holds one thread of the commands for each kind, and not all of them.
+_lanes = {kind: threading.Lock() for kind in letters.TURN_SECONDS}
 
 
 def step(command: Command) -> commands.Outcome:
@@ -32,27 +40,36 @@ def step(command: Command) -> commands.Outcome:
     if clock.now() >= command.arguments["until"]:
         log.warning("mail.too_late", command_id=command.id)
         return commands.Done({"sent": False})
-    if not _one_at_a_time.acquire(blocking=False):
-        return commands.Wait(BUSY_SECONDS)
+    if not _lanes[command.kind].acquire(blocking=False):
+        return commands.Wait(letters.TURN_SECONDS[command.kind])
     try:
-        return _try(command)
+        outcome = _try(command)
     finally:
-        _one_at_a_time.release()
+        _lanes[command.kind].release()
+    if isinstance(outcome, commands.Done):
+        letters.wake_next(command.kind)
+    return outcome
 
 
 def _try(command: Command) -> commands.Outcome:
     arguments = command.arguments
     body = install.current().keyring.decrypt(arguments["encrypted_body"])
     try:
-        _send(arguments["to"], arguments["subject"], body, command.id)
-    except (OSError, smtplib.SMTPException, ValueError) as error:
+        to = _address(arguments["to"])
+        _send(to, _letter(to, arguments["subject"], body, command.id))
+    except (OSError, smtplib.SMTPException, ValueError, MessageError) as error:
         # Addresses stay out of the log, and so do the server's words, which repeat them.
         if _is_final(error):
             log.warning("mail.refused", command_id=command.id, error=type(error).__name__)
             return commands.Done({"sent": False})
         log.warning("mail.unavailable", command_id=command.id, error=type(error).__name__)
-        return commands.Wait(RETRY_SECONDS)
+        return commands.Wait(_pause_seconds(command))
     return commands.Done({"sent": True})
+
+
+def _pause_seconds(command: Command) -> float:
+    age = (clock.now() - command.created_at) / clock.SECOND
+    return min(max(LEAST_PAUSE_SECONDS, age / 2), LONGEST_PAUSE_SECONDS)
 
 
 def _is_final(error: Exception) -> bool:
@@ -62,21 +79,37 @@ def _is_final(error: Exception) -> bool:
             return all(code >= PERMANENT for code, _ in error.recipients.values())
         case smtplib.SMTPSenderRefused() | smtplib.SMTPDataError():
             return int(error.smtp_code) >= PERMANENT
+        case smtplib.SMTPNotSupportedError():
+            # An address beyond ASCII, and a server that does not know such.
+            return True
         case _:
             # No letter can be made of it; everything else may pass.
-            return isinstance(error, ValueError) and not isinstance(error, OSError)
+            return not isinstance(error, OSError)
 
 
-def _send(to: str, subject: str, body: str, command_id: str) -> None:
-    settings = install.current().settings
-    where = urlsplit(settings.SMTP_URL)
+def _address(text: str) -> str:
+    """The address as every server knows it: its domain in ASCII, whatever is before it as it is."""
+    name, _, domain = text.rpartition("@")
+    return text if domain.isascii() else f"{name}@{idna.encode(domain, uts46=True).decode()}"
+
+
+def _letter(to: str, subject: str, body: str, command_id: str) -> EmailMessage:
+    sender = install.current().settings.MAIL_FROM
     letter = EmailMessage()
     # An Address is one address or an error: no line break and no second recipient gets through.
-    letter["From"], letter["To"] = Address(addr_spec=settings.MAIL_FROM), Address(addr_spec=to)
+    letter["From"], letter["To"] = Address(addr_spec=sender), Address(addr_spec=to)
     letter["Subject"], letter["Date"] = subject, formatdate()
     # The same on every try: a receiver that got it twice can tell.
-    letter["Message-ID"] = f"<{command_id}@{settings.MAIL_FROM.rpartition('@')[2]}>"
-    letter.set_content(body)
+    letter["Message-ID"] = f"<{command_id}@{sender.rpartition('@')[2]}>"
+    # Whoever is away need not say so (RFC 3834).
+    letter["Auto-Submitted"] = "auto-generated"
+    letter.set_content(body, cte="quoted-printable")
+    return letter
+
+
+def _send(to: str, letter: EmailMessage) -> None:
+    settings = install.current().settings
+    where = urlsplit(settings.SMTP_URL)
     host, secure = where.hostname or "localhost", where.scheme == "smtps"
     context = ssl.create_default_context()
     if secure:
@@ -85,11 +118,35 @@ def _send(to: str, subject: str, body: str, command_id: str) -> None:
         )
     else:
         client = smtplib.SMTP(host, where.port or 25, timeout=TIMEOUT_SECONDS)
-    with client:
-        # The server's extensions are known only once it was greeted.
-        client.ehlo_or_helo_if_needed()
-        if not secure and client.has_extn("starttls"):
-            client.starttls(context=context)
-        if where.username:
-            client.login(unquote(where.username), unquote(where.password or ""))
-        client.send_message(letter, settings.MAIL_FROM, [to])
+    try:
+        with _cut_off(client):
+            # The server's extensions are known only once it was greeted.
+            client.ehlo_or_helo_if_needed()
+            if not secure and client.has_extn("starttls"):
+                client.starttls(context=context)
+            if where.username:
+                client.login(unquote(where.username), unquote(where.password or ""))
+            client.send_message(letter, settings.MAIL_FROM, [to])
+            # It is sent, whatever the server says to this.
+            with suppress(OSError, smtplib.SMTPException):
+                client.quit()
+    finally:
+        client.close()
+
+
+@contextmanager
+def _cut_off(client: smtplib.SMTP) -> Iterator[None]:
+    """End the connection when it has taken too long, however slowly the server still answers."""
+
+    def cut() -> None:
+        if client.sock is not None:
+            with suppress(OSError):
+                client.sock.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(LONGEST_SECONDS, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

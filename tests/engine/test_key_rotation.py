@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine import commands, install, key_rotation, passwords, webhook_secrets
+from engine import commands, install, key_rotation, letters, webhook_secrets
 from engine.chain.client import new_key
 from engine.db import db
 from engine.errors import Refused
@@ -42,7 +42,7 @@ def fill(world: World) -> dict[str, Any]:
     letter = install.current().keyring.encrypt("a letter")
     arguments = {"to": "a@example.com", "encrypted_body": letter, "until": 2**50}
     command = db.write(
-        lambda: commands.record(passwords.MAIL, arguments, account_id=None, gig_id=None)
+        lambda: commands.record(letters.NOTICE, arguments, account_id=None, gig_id=None)
     )
     return {
         "person": gig.owner,
