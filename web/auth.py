@@ -45,6 +45,16 @@ def caller() -> Caller:
     return _all_scopes(require_key())
 
 
+def reads_tasks() -> Caller:
+    """The caller, whose key may do all or `tasks:read` (I-03)."""
+    return _of_scope(require_key(), "tasks:read")
+
+
+def updates_tasks() -> Caller:
+    """The caller, whose key may do all or `tasks:update` (I-03)."""
+    return _of_scope(require_key(), "tasks:update")
+
+
 def caller_if_any() -> Caller | None:
     """The caller if he names a key, which must then be one that may do all."""
     found = optional_caller()
@@ -54,6 +64,12 @@ def caller_if_any() -> Caller | None:
 def _all_scopes(found: Caller) -> Caller:
     if "all" not in found.scopes:
         raise Refused("not_permitted", "This key's scopes do not reach this route.")
+    return found
+
+
+def _of_scope(found: Caller, scope: str) -> Caller:
+    if not {"all", scope} & set(found.scopes):
+        raise Refused("not_permitted", f"This key lacks the scope {scope}. Use one that has it.")
     return found
 
 

@@ -160,6 +160,7 @@ class Routes(Blueprint):  # type: ignore[misc]
         payload: bool | tuple[str, ...] = False,
         body_is: str = "The payload, of any content type; kept to the byte.",
         etag: bool = False,
+        needs_tag: bool = False,
         refuses: Iterable[int] = (),
         **options: Any,
     ) -> Callable[[View], View]:
@@ -167,7 +168,8 @@ class Routes(Blueprint):  # type: ignore[misc]
 
         With `payload` the view reads the body itself, of any content type or of those that it
         names; `body_is` says what it is. With `etag` the answer carries one, and what
-        writes takes `If-Match` (`web/etags.py`). `refuses` are statuses of refusals beside
+        writes takes `If-Match` (`web/etags.py`); `needs_tag`: it must have that, and an
+        `Idempotency-Key`. `refuses` are statuses of refusals beside
         those that `web/openapi.py` tells of every route.
         """
         register = super().route(rule, **options)
@@ -182,6 +184,7 @@ class Routes(Blueprint):  # type: ignore[misc]
                 etag,
                 frozenset(refuses),
                 body_is,
+                needs_tag,
             )
             guarded._apidoc = {**getattr(view, "_apidoc", {}), "told": told}  # type: ignore[attr-defined]
             registered: View = register(guarded)

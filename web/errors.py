@@ -50,6 +50,7 @@ STATUS: dict[str, int] = {
     "precondition_failed": 412,
     "payload_too_large": 413,
     "idempotency_mismatch": 422,
+    "no_such_local_time": 422,
     "precondition_required": 428,
     "rate_limited": 429,
     "rate_limit_reached": 429,

@@ -8,7 +8,7 @@ from typing import Any
 from flask import current_app
 from marshmallow import ValidationError, fields, validate
 
-from engine.rules import addresses, money, times
+from engine.rules import addresses, json_shapes, money, times
 
 MAX_TAGS = 25
 MAX_TAG_CHARACTERS = 256
@@ -82,6 +82,22 @@ class Instant(Time):
     ) -> int:
         try:
             return times.parse_ms(value)
+        except ValueError as error:
+            raise ValidationError(str(error)) from error
+
+
+class Shaped(fields.Field[Any]):
+    """A value that fits the JSON schema of a mode's own field."""
+
+    def __init__(self, shape: json_shapes.Shape, **kwargs: Any) -> None:
+        super().__init__(allow_none=json_shapes.takes_null(shape), metadata=dict(shape), **kwargs)
+        self.shape = shape
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> Any:
+        try:
+            return json_shapes.value(value, self.shape)
         except ValueError as error:
             raise ValidationError(str(error)) from error
 

@@ -27,6 +27,8 @@ SECURITY: dict[Callable[[], Any] | None, list[dict[str, list[str]]]] = {
     None: [],
     auth.caller_if_any: [*KEYS, {}],
     auth.caller: KEYS,
+    auth.reads_tasks: KEYS,
+    auth.updates_tasks: KEYS,
     auth.require_admin: [{"adminKey": []}],
 }
 SCHEMES = {
@@ -71,6 +73,16 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
             },
         },
     ),
+    "NeededTag": (
+        "If-Match",
+        {
+            "description": "The `etag` of the item as it was listed, several, or `*`. Without it "
+            "428; 412 where the item has changed, or where this is no list of strong tags in "
+            "quotes.",
+            "required": True,
+            "schema": {"type": "string", "pattern": r'^(\*|"[!#-~]*"(, "[!#-~]*")*)$'},
+        },
+    ),
     "Prefer": (
         "Prefer",
         {
@@ -87,6 +99,8 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
+_name, _told = _PARAMETERS["IdempotencyKey"]
+_PARAMETERS["NeededKey"] = (_name, {**_told, "required": True})
 _HEADERS: dict[str, dict[str, Any]] = {
     "RetryAfter": {"description": "Seconds.", "schema": {"type": "integer"}},
     "RateLimit": {
@@ -135,6 +149,7 @@ class Told:
     etag: bool
     refuses: frozenset[int]
     body_is: str
+    needs_tag: bool = False
 
 
 def prepare(spec: APISpec, converter: Any) -> None:
@@ -177,8 +192,9 @@ def describe(doc: dict[str, Any], doc_info: dict[str, Any], **more: Any) -> dict
     responses: dict[int, Any] = dict(own)
     headers = doc.setdefault("parameters", [])
     for wanted, name in (
-        (keyed, "IdempotencyKey"),
+        (keyed, "NeededKey" if told.needs_tag else "IdempotencyKey"),
         (told.etag and writes, "IfMatch"),
+        (told.needs_tag, "NeededTag"),
         (202 in own, "Prefer"),
         (_streams(own), "LastEventID"),
     ):
@@ -241,6 +257,8 @@ def _refusals(told: Told, writes: bool, keyed: bool, body: Schema | None) -> set
         found |= {413, 415}
     if writes and told.etag:
         found.add(412)
+    if told.needs_tag:
+        found |= {412, 428}
     if keyed:
         # A key under which something else was sent, which still runs, or which nobody holds.
         found |= {401, 409, 422}

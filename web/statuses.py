@@ -20,7 +20,8 @@ MEANING: dict[int, str] = {
     412: "Somebody has changed it since you read it; `etag` is its present tag. Read it again.",
     413: "It is too large; the limit stands beside it.",
     415: "The body is of another type or encoding than this route reads.",
-    422: "This `Idempotency-Key` came with another request before. Make a new key.",
+    422: "This `Idempotency-Key` came with another request before: make a new key. Or clocks leap "
+    "over the local time that was given, so it never comes.",
     428: "Send the header that is asked for.",
     429: "A limit is used up; `Retry-After` says for how many seconds where time alone helps.",
     431: "The headers are too large.",
