@@ -125,7 +125,7 @@ def _check_mode(full: Mapping[str, Any], given: Mapping[str, Any], *, making: bo
         if field in told:
             _require_fit(mode, field, full[field], told[field], making=making)
         elif field in OF_SOME_MODES and full[field] != usual:
-            raise invalid(called(field), f"a {mode} gig has no such setting; leave it out")
+            raise invalid(called(field), f"the mode {mode} has no such setting; leave it out")
 
 
 def _require_fit(mode: str, field: str, value: Any, shape: shapes.Shape, *, making: bool) -> None:
@@ -145,7 +145,7 @@ def _require_fit(mode: str, field: str, value: Any, shape: shapes.Shape, *, maki
         name = called(field)
         raise Refused(mode, f"{name}: {why}.", errors={name: why})
     if "description" not in shape:
-        why = f"{why} in a {mode} gig"
+        why = f"{why} in a gig of the mode {mode}"
     raise invalid(called(field), why)
 
 

@@ -89,11 +89,15 @@ def test_how_many_copies_a_task_may_have_is_a_solo_gigs_to_say(world: World) -> 
         assert list(told["errors"]) == ["max_claims_per_task"]
 
 
-# A mode, a field that it does not declare, and the field's value in every gig without a word.
-UNDECLARED = [
-    ("queue", "max_claims_per_task", 3, None),
-    ("queue_solo", "task_escrow", True, False),
-]
+# Settings of some modes only: a value, and what it is in every gig without a word.
+OF_SOME: dict[str, tuple[Any, Any]] = {
+    "queue_order": ("lifo", "fifo"),
+    "queue_aging_seconds": (5, None),
+    "max_claims_per_task": (3, None),
+    "task_escrow": (True, False),
+    "list_price": ("1.00", None),
+    "accept_timeout": (60, None),
+}
 
 
 @pytest.mark.rule("G-01")
@@ -105,11 +109,18 @@ def test_a_setting_that_the_gigs_mode_does_not_have_is_refused_with_both_names(
     declared = {
         mode["name"]: mode["settings"].keys() for mode in world.call("GET", "/modes").ok()["modes"]
     }
+    undeclared = [
+        (mode, field)
+        for mode, settings in declared.items()
+        for field in OF_SOME
+        if field not in settings
+    ]
 
-    def refused(row: tuple[str, str, Any, Any]) -> None:
-        mode, field, value, default = row
-        assert field not in declared[mode]
-        body = {"title": "A gig", "distribution": mode}
+    def refused(row: tuple[str, str]) -> None:
+        mode, field = row
+        value, default = OF_SOME[field]
+        free = {"list_price": 0} if "list_price" in declared[mode] else {}
+        body = {"title": "A gig", "distribution": mode, **free}
         made = owner.post("/gigs", {**body, field: default})["gig"]
         path = f"/gigs/{made['id']}"
         owner.patch(path, {field: default})
@@ -119,10 +130,11 @@ def test_a_setting_that_the_gigs_mode_does_not_have_is_refused_with_both_names(
             assert list(told["errors"]) == [field] and mode in told["error"]
         assert everything() == before
 
-    all_hold(UNDECLARED, refused)
+    all_hold(undeclared, refused)
     # Every setting of some modes only is declared by one of those that are installed.
     of_some = {gig_settings.called(field) for field in gig_settings.OF_SOME_MODES}
     assert of_some <= set().union(*declared.values())
+    assert of_some == OF_SOME.keys() | {"price_tbd"}
 
 
 # What is set before, what is given, and the fields that a refusal names; none: it is taken.
