@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine import (
@@ -182,13 +183,11 @@ def _asked(
     now: int,
 ) -> Callable[[TaskFacts, frozenset[str]], Plan]:
     """What the mode says to the verb, of a task as it is shown to it."""
-    account = Account.select(Account.timezone).where(Account.id == caller.account_id)
-    zone = str(account.scalar() or "UTC")
+    account = Account.get(Account.id == caller.account_id)
     place = None if mailbox is None else mailbox.id
+    told = Act(verb.name, place, given, now, zone=account.timezone, number=account.number)
     mode, facts = ask(gig.distribution), gigs.facts(gig)
-    return lambda task, gone: mode.act(
-        facts, task, Act(verb.name, place, given, now, zone=zone, gone=gone)
-    )
+    return lambda task, gone: mode.act(facts, task, replace(told, gone=gone))
 
 
 def locked(

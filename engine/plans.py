@@ -68,7 +68,7 @@ class Act:
     `mailbox_id` is the place that he acts from, None for the gig's owner; `given` the body, which
     fits the verb's schema; `now` in milliseconds; `zone` the IANA name of his time zone. `gone` are
     mailboxes that a plan would have given the task to and that are not active any more: the mode is
-    asked again, and names others.
+    asked again, and names others. `number` is that of the account of whoever acts.
     """
 
     verb: str
@@ -76,6 +76,7 @@ class Act:
     given: Mapping[str, Any]
     now: int
     zone: str = "UTC"
+    number: int | None = None
     gone: frozenset[str] = frozenset()
 
 

@@ -232,11 +232,14 @@ def act(gig: GigFacts, task: TaskFacts, act: Act) -> Plan:
         case "complete":
             return _complete(gig, task, str(act.given["response"]), act.now)
         case "reassign":
-            return (
-                AssignAccount(act.given["assigneeId"], "assigneeId"),
-                Remember({"passed": True}),
-            )
+            return _pass_on(act.given["assigneeId"], act.number)
     raise ValueError(f"there is no verb {act.verb!r}")
+
+
+def _pass_on(number: int, own: int | None) -> Plan:
+    if number == own:
+        raise Refused("already_yours", "It is routed to you already. Pass it to somebody else.")
+    return (AssignAccount(number, "assigneeId"), Remember({"passed": True}))
 
 
 def _complete(gig: GigFacts, task: TaskFacts, response: str, now: int) -> Plan:
