@@ -33,6 +33,7 @@ _FROM_TEMPLATE = (
     "created_at",
     "availability",
     "reserved_for",
+    "mode_fields",
 )
 
 _RAISE = """
@@ -107,7 +108,7 @@ def _make(gig: Gig, mailbox: Mailbox, numbers: list[int], by_name: bool = False)
     where = f"number IN ({marks}) AND status = 'queued' ORDER BY number"
     shelves = (gig.id, mailbox.id)
     made = [
-        _values(gig, mailbox, template)
+        values_of(gig, mailbox, template)
         for template in rows.find(Task, where, *numbers)
         if by_name or entries.shelf_of(template) in shelves
     ]
@@ -120,7 +121,8 @@ def _make(gig: Gig, mailbox: Mailbox, numbers: list[int], by_name: bool = False)
     return [copies[number] for number in numbers]
 
 
-def _values(gig: Gig, mailbox: Mailbox, template: Task) -> dict[str, Any]:
+def values_of(gig: Gig, mailbox: Mailbox, template: Task) -> dict[str, Any]:
+    """The columns of the mailbox's copy of a template, which it holds from now on."""
     return {
         **{name: getattr(template, name) for name in _FROM_TEMPLATE},
         "id": new_id("TASK"),

@@ -16,6 +16,7 @@ from engine import (
     events,
     forms,
     gigs,
+    own_fields,
     pages,
     rows,
     spending,
@@ -88,7 +89,7 @@ def _keep(gig: Gig, task: Task, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _command_id(task_id: str) -> str:
-    return f"{arrivals.command_id(task_id)}-DRAFT"
+    return f"{commands.id_of_task(task_id)}-DRAFT"
 
 
 def answer_of(task_id: str) -> dict[str, Any] | None:
@@ -165,6 +166,7 @@ def edit(caller: Caller, gig_id: str, task_id: str, changes: dict[str, Any]) -> 
         columns["availability"] = forms.availability_of(form)
         if form.reserved_for is None:
             columns["reserved_for"] = None
+        columns["mode_fields"] = _own(gig, task, changes)
         if form.assign_to is not None or ("priority" in changes and form.priority is None):
             columns["priority"] = DEFAULT_PRIORITY
         elif form.priority is not None:
@@ -172,6 +174,14 @@ def edit(caller: Caller, gig_id: str, task_id: str, changes: dict[str, Any]) -> 
         return save(gig, task, columns, caller.account_id)
 
     return db.write(write)
+
+
+def _own(gig: Gig, task: Task, changes: dict[str, Any]) -> dict[str, Any] | None:
+    """What is said in the mode's own fields once these changes are made."""
+    said, own = dict(task.mode_fields or {}), changes.get("own", {})
+    if "payload" in changes:
+        said |= own_fields.of_payload(gig, changes["payload"], own)
+    return own_fields.keep(gig, said | own, changes.get("subject", task.subject))
 
 
 def _named(gig: Gig, changes: dict[str, Any]) -> dict[str, Any]:

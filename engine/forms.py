@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import simplejson
 
-from engine import assignments, gigs
+from engine import assignments, gigs, own_fields
 from engine.errors import Refused
 from engine.models.gig import Gig
 from engine.modes import ask
@@ -40,6 +41,8 @@ class Form:
     # Milliseconds.
     not_before: int | None = None
     draft: bool = False
+    # What is said under the names of the gig's mode, each as its shape says; without defaults.
+    own: Mapping[str, Any] = field(default_factory=dict)
 
     def fingerprint(self) -> str:
         """SHA-256 of everything that makes it this task and no other (T-04)."""
@@ -52,7 +55,7 @@ class Form:
             self.price_tbd,
             self.priority,
         ]
-        names = ("assign_to", "availability", "reserved_for", "not_before", "draft")
+        names = ("assign_to", "availability", "reserved_for", "not_before", "draft", "own")
         more = {name: getattr(self, name) for name in names}
         # Only where one is given: a task of before there were any is still the same task.
         given = {name: value for name, value in more.items() if value}
@@ -121,6 +124,7 @@ def columns(gig: Gig, form: Form) -> dict[str, Any]:
         "reserved_for": _reserved_for(gig, form.reserved_for),
         "assignee_id": None if form.assign_to is None else assignee(gig, form.assign_to),
         "not_before": form.not_before,
+        "mode_fields": own_fields.of_form(gig, form.own, form.payload, form.subject),
     }
 
 

@@ -14,7 +14,7 @@ from webargs import core
 from webargs.flaskparser import FlaskParser
 
 from engine.errors import Refused, invalid
-from web import auth, openapi, strict_json, unknown_names
+from web import auth, mode_fields, openapi, strict_json, unknown_names
 
 View = TypeVar("View", bound=Callable[..., Any])
 MOST_ERRORS = 50
@@ -52,6 +52,11 @@ class Parser(FlaskParser):
         "json": marshmallow.RAISE,
         "query": marshmallow.RAISE,
     }
+
+    def parse(self, argmap: Any, req: Request | None = None, **options: Any) -> Any:
+        if getattr(argmap, "by_mode", False):
+            argmap = mode_fields.of_gig(type(argmap), (request.view_args or {})["gig_id"])
+        return super().parse(argmap, req, **options)
 
     def load_json(self, req: Request, schema: marshmallow.Schema) -> Any:
         raw = body_of(req)

@@ -1,4 +1,7 @@
-"""The rows of a file of tasks, NDJSON or CSV: each a form, or the reason why it is none (T-07)."""
+"""The rows of a file of tasks, NDJSON or CSV: each a form, or the reason why it is none (T-07).
+
+They are read as the mode of their gig takes them, by its `distribution`.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +15,25 @@ import marshmallow
 from engine.bulk import MAX_ROWS, Row
 from engine.errors import Refused, invalid
 from engine.forms import Form
-from web import strict_json
+from web import mode_fields, strict_json
 from web.blueprint import bad_fields, flatten
 from web.schemas.forms import JsonRow, TextRow, with_payload
 
 # Of one cell; a payload that is too long is then refused as one.
 csv.field_size_limit(10_000_000)
 
-_JSON, _TEXT = JsonRow(), TextRow()
 
-
-def of_ndjson(raw: bytes) -> list[Row]:
+def of_ndjson(raw: bytes, distribution: str) -> list[Row]:
     """A JSON object on each line; lines without anything do not count."""
     lines = enumerate(raw.split(b"\n"), 1)
     given = [(number, line) for number, line in lines if line.strip(strict_json.BLANKS)]
     _require_some(len(given))
-    return [_row(number, lambda line=line: strict_json.parse_row(line), _JSON)
+    schema = mode_fields.of_mode(JsonRow, distribution)
+    return [_row(number, lambda line=line: strict_json.parse_row(line), schema)
             for number, line in given]  # fmt: skip
 
 
-def of_csv(raw: bytes) -> list[Row]:
+def of_csv(raw: bytes, distribution: str) -> list[Row]:
     """Names in the first line, and a task in each line after it.
 
     A file that cannot be read to its end is refused as a whole: where a quote is open, nobody can
@@ -42,9 +44,10 @@ def of_csv(raw: bytes) -> list[Row]:
     except UnicodeDecodeError as error:
         raise invalid("body", f"not UTF-8 at byte {error.start}") from error
     found = list(_records(text))
-    names = _names(found[0][1] if found else [])
+    schema = mode_fields.of_mode(TextRow, distribution)
+    names = _names(found[0][1] if found else [], schema)
     _require_some(len(found) - 1)
-    return [_row(number, lambda cells=cells: _of_cells(names, cells), _TEXT)
+    return [_row(number, lambda cells=cells: _of_cells(names, cells), schema)
             for number, cells in found[1:]]  # fmt: skip
 
 
@@ -61,15 +64,15 @@ def _records(text: str) -> Iterator[tuple[int, list[str]]]:
         raise invalid("body", f"not CSV at line {reader.line_num}: {error}") from error
 
 
-def _names(cells: list[str]) -> list[str]:
+def _names(cells: list[str], schema: marshmallow.Schema) -> list[str]:
     names = [cell.strip() for cell in cells]
     wrong = {
-        strict_json.shown(name): "Unknown field" if name not in _TEXT.fields else "twice"
+        strict_json.shown(name): "Unknown field" if name not in schema.fields else "twice"
         for name in names
-        if name not in _TEXT.fields or names.count(name) > 1
+        if name not in schema.fields or names.count(name) > 1
     }
     if wrong:
-        raise bad_fields(wrong, _TEXT)
+        raise bad_fields(wrong, schema)
     return names
 
 

@@ -11,18 +11,17 @@ import simplejson
 from flask.json.provider import JSONProvider
 
 from engine.errors import Refused, invalid
+from engine.rules import json_text
+from engine.rules.json_text import MAX_DEPTH, MAX_NUMBER_CHARACTERS
+from engine.rules.names import shown as shown
 
-MAX_DEPTH = 64
 # Of a payload, which is only looked at and never read into rows.
 MAX_PAYLOAD_DEPTH = 500
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
-MAX_NUMBER_CHARACTERS = 100
 PAYLOAD = "payload"
 BLANKS = b" \t\r\n"
 # A byte order mark, and one that was read as Latin-1; simplejson would pass over both.
 _MARKS = ("\ufeff", "\xef\xbb\xbf")
-# Possessive, so that a body of escapes costs no memory to go back with.
-_STRINGS_AND_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def parse_object(raw: bytes) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def parse(raw: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise invalid("body", f"not UTF-8 at byte {error.start}") from error
     _refuse_mark("body", text)
-    if _is_deeper_than(MAX_DEPTH, text):
+    if json_text.is_deeper_than(MAX_DEPTH, text):
         raise invalid("body", f"nested deeper than {MAX_DEPTH}")
     try:
         return simplejson.loads(
@@ -68,7 +67,7 @@ def parse_row(raw: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise invalid("body", f"not UTF-8 at byte {error.start}") from error
     _refuse_mark("body", text)
-    if _is_deeper_than(MAX_PAYLOAD_DEPTH, text):
+    if json_text.is_deeper_than(MAX_PAYLOAD_DEPTH, text):
         raise invalid("payload", "nested too deep to be read")
     begin, end = _member(text, PAYLOAD) or (0, 0)
     # A payload that is a text is the row's like any other; an odd row is refused as it stands.
@@ -120,31 +119,12 @@ def _member(text: str, name: str) -> tuple[int, int] | None:
 def check_parses(text: str) -> None:
     """Refuse a payload that calls itself JSON and is none. It is kept as it came, not as read."""
     _refuse_mark("payload", text)
-    if _is_deeper_than(MAX_PAYLOAD_DEPTH, text):
+    if json_text.is_deeper_than(MAX_PAYLOAD_DEPTH, text):
         raise invalid("payload", "sent as JSON, but nested too deep to be read")
     try:
         simplejson.loads(text, parse_float=str, parse_int=str)
     except simplejson.JSONDecodeError as error:
         raise invalid("payload", f"sent as JSON, but it is not: {error}") from error
-
-
-def _is_deeper_than(limit: int, text: str) -> bool:
-    """Asked before the parser, which recurses on the C stack: a deep body would end the process.
-
-    Python's own limit does not help, since the chain's libraries raise it to 100,000.
-    """
-    if text.count("[") + text.count("{") <= limit:
-        return False
-    depth = 0
-    for found in _STRINGS_AND_BRACKETS.finditer(text):
-        first = text[found.start()]
-        if first in "[{":
-            depth += 1
-            if depth > limit:
-                return True
-        elif first != '"':
-            depth -= 1
-    return False
 
 
 def _refuse_mark(name: str, text: str) -> None:
@@ -204,11 +184,6 @@ def check_text(name: str, text: str) -> None:
         raise invalid(name, "a NUL character is not allowed")
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise invalid(name, "a lone surrogate is not a character")
-
-
-def shown(key: str) -> str:
-    """A key as an error may show it: short, and without what cannot be printed."""
-    return "".join(c if c.isprintable() else "?" for c in key[:60])
 
 
 class ExactJson(JSONProvider):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from marshmallow import Schema, fields
 
-UNKNOWN = "Unknown field"
-# Beyond this two names have little in common; 1 is equality.
-_ALIKE = 0.7
+from engine.rules import names
+from engine.rules.names import UNKNOWN as UNKNOWN
 
 
 def sentence(schema: Schema | None, path: str) -> str:
@@ -29,8 +27,9 @@ def sentence(schema: Schema | None, path: str) -> str:
     # What is only taken to be refused with a better reason is no hint.
     hints = {own: field for own, field in schema.fields.items() if not field.load_only}
     known = [field.data_key or own for own, field in hints.items()]
-    near = get_close_matches(name.lower(), known, 1, _ALIKE)
-    return f"{UNKNOWN}; did you mean `{near[0]}`?" if near else UNKNOWN
+    told = names.unknown(name, known)
+    taken: str | None = getattr(schema, "taken", None)
+    return f"{told}; {taken}" if told == UNKNOWN and taken else told
 
 
 def _below(schema: Schema | None, part: str) -> Schema | None:

@@ -95,6 +95,12 @@ def value(given: Any, shape: Shape, *, from_text: bool = False) -> Any:
     return _fits(_of_text(given, shape) if from_text else _of_json(given, shape), shape)
 
 
+def shown(kept: Any, shape: Shape) -> Any:
+    """A value that was read, as whoever gave it would: amounts in dollars."""
+    is_amount = shape.get("format") == MONEY and isinstance(kept, int)
+    return money.to_dollars(kept) if is_amount else kept
+
+
 def takes_null(shape: Shape) -> bool:
     return "null" in _types(shape) or ("const" in shape and shape["const"] is None)
 
@@ -152,6 +158,7 @@ def _read_text(text: str, kind: str) -> Any:
         case "boolean":
             return {"true": True, "false": False}.get(text)
         case "array":
+            # A text without any says that there are none.
             return [one.strip() for one in text.split(",") if one.strip()]
     return text
 
@@ -174,6 +181,8 @@ def _fits(found: Any, shape: Shape) -> Any:
 
 
 def _fits_text(found: str, shape: Shape) -> str:
+    if "\0" in found or any("\ud800" <= one <= "\udfff" for one in found):
+        raise ValueError("a NUL character or a lone surrogate is not allowed")
     least, most = shape.get("minLength", 0), shape.get("maxLength")
     if len(found) < least or (most is not None and len(found) > most):
         told = f"at most {most}" if not least else f"{least} to {most}"
@@ -209,7 +218,7 @@ def _same(found: Any, allowed: Any) -> bool:
 def _shown(one: Any, shape: Shape) -> str:
     if one is None or isinstance(one, bool):
         return str({None: "null", True: "true", False: "false"}[one])
-    return str(money.to_dollars(one) if shape.get("format") == MONEY else one)
+    return str(shown(one, shape))
 
 
 def check(shapes: Mapping[str, Shape]) -> None:

@@ -18,7 +18,7 @@ from web.schemas import bulk as schemas
 from web.schemas.bulk import CSV, LINES, NDJSON, ROWS
 
 routes = Routes("bulk", "Many tasks in one call.")
-KINDS: dict[str, Callable[[bytes], list[Row]]] = {NDJSON: rows.of_ndjson, CSV: rows.of_csv}
+KINDS: dict[str, Callable[[bytes, str], list[Row]]] = {NDJSON: rows.of_ndjson, CSV: rows.of_csv}
 
 
 @routes.route(
@@ -34,11 +34,11 @@ def send(query: dict[str, Any], gig_id: str) -> Response:
     same file makes nothing twice either, wherever the first call broke off.
     """
     caller = auth.caller()
-    bulk.gig_of(caller, gig_id)
+    gig = bulk.gig_of(caller, gig_id)
     read = KINDS.get(request.mimetype)
     if read is None:
         raise Refused("wrong_content_type", f"Send rows as {' or as '.join(KINDS)}.")
-    found, dry_run = read(body_of(request)), query.get("dry_run", False)
+    found, dry_run = read(body_of(request), gig.distribution), query.get("dry_run", False)
     key = None if dry_run else keyed.in_parts()
     if key is None:
         return _answered(list(bulk.take_in(caller, gig_id, found, dry_run=dry_run)), dry_run)

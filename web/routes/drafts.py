@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import commands, drafts, order_briefs, order_publishing
+from engine import commands, drafts, order_briefs, order_publishing, own_fields
 from engine.errors import Refused
 from engine.models.gig import Gig
 from engine.models.task import Task
@@ -59,6 +59,8 @@ def view(
             shown[name] = None
     if task.assignee_id is not None:
         shown["priority"] = None
+    if task.mode_fields is not None:
+        shown["fields_of_mode"] = own_fields.shown(gig, task.mode_fields)
     if task.client_id is not None and reader is not None:
         shown |= order_views.sides(task, reader)
         owed = shown.pop("shown_price_units")

@@ -32,6 +32,9 @@ DEFAULT_CONTENT_TYPE = "application/octet-stream"
 def submit(query: dict[str, Any], gig_id: str) -> Any:
     """Send a task: the body is the payload, the query shapes it (T-01).
 
+    A gig's mode may take more parameters than those below, or others under the same names: `fields`
+    of `GET /api/modes`, also whether they may be members of a JSON body instead.
+
     With `draft` it is kept for the gig's owner to publish (T-05), as is what the token may not
     spend (G-04). In a `task_escrow` gig a task is funded first, and handed to workers once that is
     final (Y-07).

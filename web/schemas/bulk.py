@@ -10,7 +10,8 @@ ROWS = (
     "Up to 10,000 tasks. NDJSON: an object on each line, with the names of the webhook's query, "
     "`payload` (text, or any JSON) and, for text, `content_type`. CSV: the same names in the first "
     "line; a cell that is empty says nothing. Money is dollars or `tbd`, tags are a list or have "
-    "commas between, times are RFC 3339 with their zone."
+    "commas between, times are RFC 3339 with their zone. The gig's mode may take more names: "
+    "`fields` of `GET /api/modes`."
 )
 LINES = (
     "A line for each row: `line` (where it begins in the file), `status`, and what the webhook "

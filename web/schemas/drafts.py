@@ -12,7 +12,12 @@ from web.schemas.order_fields import OrderFields
 
 
 class DraftPatch(JsonForm):
-    """The whole form of a draft, or any part of it. What is not given stays; null clears."""
+    """The whole form of a draft, or any part of it. What is not given stays; null clears.
+
+    The gig's mode may take more members: `fields` of `GET /api/modes`.
+    """
+
+    by_mode = True
 
 
 class PayloadChange(Schema):
@@ -71,6 +76,13 @@ class DraftView(OrderFields):
     reserved_for = fields.String(required=True, allow_none=True)
     not_before = Time(required=True, allow_none=True)
     external_id = fields.String(required=True, allow_none=True)
+    fields_of_mode = fields.Dict(
+        data_key="fields",
+        metadata={
+            "description": "What was said under the names of the gig's mode, where it has any; "
+            "each may be changed by its name."
+        },
+    )
     private_details = fields.String(
         allow_none=True, metadata={"description": "Of an order; no list of others shows it."}
     )

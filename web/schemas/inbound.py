@@ -10,6 +10,9 @@ from web.schemas.forms import TextForm
 class SubmitQuery(TextForm):
     """The query of a gig's webhook; the body is the payload (T-01)."""
 
+    # The mode of the gig in the path may take more names.
+    by_mode = True
+
     token = text(100, 1, required=True, metadata={"description": "As in the gig's `webhook`."})
 
 
