@@ -32,7 +32,15 @@ from engine.plans import (
 )
 from engine.rules import times, wall_times
 from plugins import incoming_items
-from plugins.incoming_items import COMPLETED, FLOATING, IN_PROGRESS, LOCAL, PLANNED, PRIORITIES
+from plugins.incoming_items import (
+    COMPLETED,
+    FLOATING,
+    IN_PROGRESS,
+    LOCAL,
+    PLANNED,
+    PRIORITIES,
+    USUAL_PRIORITY,
+)
 
 # What is known of a task that nobody has planned. Times are milliseconds.
 UNPLANNED: Mapping[str, Any] = {
@@ -137,7 +145,7 @@ def describe() -> ModeInfo:
             "title": {"type": "string", "maxLength": 200},
             "details": {"type": ["string", "null"], "maxLength": 4000},
             "estimated_minutes": {"type": ["integer", "null"], "minimum": 1, "maximum": 10_080},
-            "priority": {"type": "string", "enum": list(PRIORITIES), "default": "normal"},
+            "priority": {"type": "string", "enum": list(PRIORITIES), "default": USUAL_PRIORITY},
             "suggested_start": {"type": ["string", "null"], "maxLength": 40},
         },
         fields_in_body=True,
@@ -174,7 +182,7 @@ def read_fields(gig: GigFacts, sent: Sent) -> Mapping[str, Any]:
         "title": title,
         "details": sent.fields.get("details"),
         "estimated_minutes": sent.fields.get("estimated_minutes"),
-        "priority": sent.fields.get("priority", "normal"),
+        "priority": sent.fields.get("priority", USUAL_PRIORITY),
         "suggested_start": start,
     }
 
@@ -192,7 +200,7 @@ def select(gig: GigFacts) -> Selection:
 @impl
 def placed(gig: GigFacts, task: TaskFacts) -> Plan:
     """Whoever gets it finds it floating, whatever another had planned."""
-    rank = PRIORITIES.index(task.fields.get("priority", "normal"))
+    rank = PRIORITIES.index(task.fields.get("priority", USUAL_PRIORITY))
     return (Stage(FLOATING), Rank(rank), Remember(UNPLANNED))
 
 

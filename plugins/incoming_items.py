@@ -13,6 +13,7 @@ from engine.rules.free_time import FreeTime
 FLOATING, PLANNED, IN_PROGRESS, COMPLETED = "floating", "planned", "inprogress", "completed"
 # The words of a priority, the most pressing first.
 PRIORITIES = ("urgent", "high", "normal", "low")
+USUAL_PRIORITY = "normal"
 # How long a planned task is taken to last that came without an estimate.
 USUAL_MINUTES = 60
 # How far ahead a free time is looked for.
@@ -81,10 +82,10 @@ def _item(one: Routed, zone: ZoneInfo, free: FreeTime) -> dict[str, Any]:
     planned_at, started_at = memo.get("planned_at"), memo.get("started_at")
     return {
         "id": task.number,
-        "title": fields["title"],
-        "details": fields["details"],
-        "estimatedMinutes": fields["estimated_minutes"],
-        "priority": fields["priority"],
+        "title": fields.get("title", task.subject),
+        "details": fields.get("details"),
+        "estimatedMinutes": fields.get("estimated_minutes"),
+        "priority": fields.get("priority", USUAL_PRIORITY),
         "requester": one.requester,
         "requestedAtUtc": wall_times.iso_utc(task.created_at),
         "status": task.stage,
@@ -99,10 +100,10 @@ def _item(one: Routed, zone: ZoneInfo, free: FreeTime) -> dict[str, Any]:
 
 
 def _suggestion(one: Routed, zone: ZoneInfo, free: FreeTime) -> tuple[str | None, str]:
-    fields = one.task.fields
-    if fields["suggested_start"] is not None:
-        return proposed(fields["suggested_start"], zone), f"Proposed by {one.requester}"
-    minutes = fields["estimated_minutes"]
+    wish = one.task.fields.get("suggested_start")
+    if wish is not None:
+        return proposed(wish, zone), f"Proposed by {one.requester}"
+    minutes = one.task.fields.get("estimated_minutes")
     if one.task.stage == FLOATING and minutes is not None:
         at = free.first(minutes * wall_times.MINUTE)
         if at is not None:
