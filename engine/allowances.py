@@ -12,7 +12,7 @@ after that, so what another transaction took for it before is seen and nothing c
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from engine import clock
 from engine.db import db
@@ -32,6 +32,19 @@ SELECT count(*), min(at),
      ORDER BY at DESC LIMIT 1 OFFSET ?)
 FROM take WHERE mailbox_id = ? AND at > ? AND kind <> 'assigned'
 """
+
+
+class Limited(Protocol):
+    """A mailbox, as far as its own limits go."""
+
+    @property
+    def rate_limit_count(self) -> int | None: ...
+
+    @property
+    def rate_limit_minutes(self) -> int | None: ...
+
+    @property
+    def max_open_tasks(self) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,7 @@ class Allowance:
         }
 
 
-def limits(gig: Gig, mailbox: Mailbox) -> Limits:
+def limits(gig: Gig, mailbox: Limited) -> Limits:
     """The mailbox's own limits come before the gig's."""
     own_rate = mailbox.rate_limit_count is not None and mailbox.rate_limit_minutes is not None
     count, minutes = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine import assignments, commands, events, gigs, holding, task_facts
+from engine import assignments, commands, events, gigs, given_news, holding, task_facts
 from engine.apply import apply, placed
 from engine.models.command import Command
 from engine.models.gig import Gig
@@ -22,7 +22,10 @@ UNASSIGNED = "UNASSIGNED"
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a task that was sent: the answer, or the command that is still at it."""
+    """What became of a task that was sent: the answer, or the command that is still at it.
+
+    Both where it is being handed out to many, and the command ends with the whole answer.
+    """
 
     answer: dict[str, Any] | None = None
     command: Command | None = None
@@ -46,7 +49,7 @@ def hand_out(gig: Gig, task: Task, *, actor: str = WEBHOOK, **more: Any) -> dict
                 "availability": task.availability,
                 "reserved_for": task.reserved_for,
             }
-    answer = {"status": reply.pop("status"), "message_id": task.id, **reply, **more}
+    answer = told(task.id, reply, **more)
     events.append(
         "task.submitted",
         events.Subject("task", task.id),
@@ -54,8 +57,22 @@ def hand_out(gig: Gig, task: Task, *, actor: str = WEBHOOK, **more: Any) -> dict
         gig_id=gig.id,
         data={"status": answer["status"], "subject": task.subject, "tags": task.tags},
     )
-    commands.record_done(command_id(task.id), KIND, gig.id, {"task_id": task.id}, answer)
+    if "command_id" not in answer:
+        commands.record_done(
+            commands.id_of_task(task.id), KIND, gig.id, {"task_id": task.id}, answer
+        )
     return answer
+
+
+def told(task_id: str, reply: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The answer about a task (T-02)."""
+    return {"status": reply["status"], "message_id": task_id, **reply, **more}
+
+
+def taken(answer: dict[str, Any]) -> Taken:
+    """What was answered, with the command that is still handing the task out, if there is one."""
+    running = answer.get("command_id")
+    return Taken(answer, None if running is None else commands.peek(running))
 
 
 def _give(gig: Gig, task: Task, mailbox_id: str, actor: str) -> dict[str, Any]:
@@ -71,7 +88,7 @@ def _give(gig: Gig, task: Task, mailbox_id: str, actor: str) -> dict[str, Any]:
         )
         return {"status": "unassigned", "mailbox_id": UNASSIGNED}
     holding.assign(gig, Mailbox.get(Mailbox.id == mailbox_id), task)
-    assignments.tell(gig, mailbox_id, task, actor)
+    given_news.tell(gig, mailbox_id, task, actor)
     placed(gig, task)
     return {"status": "assigned", "mailbox_id": mailbox_id}
 
@@ -87,12 +104,15 @@ def hold_assignee(task_id: str) -> str | None:
     return None if mailbox_id is None else str(mailbox_id)
 
 
-def command_id(task_id: str) -> str:
-    """Of the command that a task which was handed out is remembered by."""
-    return task_id.replace("TASK_", "CMD_", 1)
-
-
 def answer_of(task_id: str) -> dict[str, Any] | None:
     """What was answered to whoever sent the task; None while it is not handed out."""
-    kept = commands.find(command_id(task_id))
+    kept = commands.find(commands.id_of_task(task_id))
     return None if kept is None else kept.result
+
+
+def repeated(task_id: str) -> Taken | None:
+    """The same for whoever sends it again, who waits too for what is still being handed out."""
+    kept = commands.find(commands.id_of_task(task_id))
+    if kept is None:
+        return None
+    return Taken(kept.result) if kept.status in commands.FINISHED else Taken(command=kept)

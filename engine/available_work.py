@@ -7,9 +7,10 @@ has, it costs a few statements: two for the limits, and one for each way of choo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine import allowances, clock, gigs
+from engine.allowances import Limits
 from engine.db import db
 from engine.mailboxes import Place
 from engine.models.gig import Gig
@@ -122,8 +123,13 @@ def _finding(copies: bool, at_random: bool, ids: list[str]) -> set[str]:
 
 def within_limits(places: list[Place]) -> list[Place]:
     """Those that may take one more (M-05)."""
+    may = may_take({one.mailbox.id: allowances.limits(one.gig, one.mailbox) for one in places})
+    return [place for place in places if place.mailbox.id in may]
+
+
+def may_take(limits: Mapping[str, Limits]) -> set[str]:
+    """The same for mailboxes by their ids, each with its limits."""
     now = clock.now()
-    limits = {place.mailbox.id: allowances.limits(place.gig, place.mailbox) for place in places}
     capped = [one for one, limit in limits.items() if limit.max_open_tasks is not None]
     rated = [one for one, limit in limits.items() if limit.count is not None]
     held: dict[str, int] = {}
@@ -142,7 +148,7 @@ def within_limits(places: list[Place]) -> list[Place]:
             most_taken is None or used.get(mailbox_id, 0) < most_taken
         )
 
-    return [place for place in places if may(place.mailbox.id)]
+    return {mailbox_id for mailbox_id in limits if may(mailbox_id)}
 
 
 def _marks(ids: list[str]) -> str:

@@ -131,8 +131,9 @@ def _take(caller: Caller, gig: Gig, row: Row) -> Done:
 
 def _answer(taken: Taken) -> dict[str, Any]:
     """What is told at once, also of a task that is still to be funded."""
-    if taken.command is None:
-        return taken.answer or {}
+    if taken.answer is not None:
+        return taken.answer
+    assert taken.command is not None
     return {
         "status": "unfunded",
         "message_id": taken.command.arguments["task_id"],

@@ -112,6 +112,17 @@ def record_done(
     rows.insert(Command, values)
 
 
+def id_of_task(task_id: str) -> str:
+    """Of the command that a task which was handed out is remembered by."""
+    return task_id.replace("TASK_", "CMD_", 1)
+
+
+def unused_of(task_id: str) -> str | None:
+    """That id, while the task has not been handed out yet."""
+    known = find(id_of_task(task_id))
+    return id_of_task(task_id) if known is None else None
+
+
 def result_of(command_id: str) -> dict[str, Any]:
     result: dict[str, Any] = peek(command_id).result
     return result

@@ -54,7 +54,7 @@ def publish(caller: Caller, gig_id: str, task_id: str) -> Taken:
                 draft_kept=True,
                 message_id=task.id,
             )
-        return Taken(told)
+        return arrivals.taken(told)
 
     return db.write(write)
 

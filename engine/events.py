@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from engine import audiences, clock, notifications, positions, reputation, rows, topics
+from engine import audiences, clock, freeing, notifications, positions, reputation, rows, topics
 from engine.db import db
 from engine.ids import new_id
 from engine.models.event import Event
@@ -59,6 +59,7 @@ def append(
     ]
     if gig_id is not None and made:
         topics.tell(topics.gig_events(gig_id))
+        freeing.after_event(kind, gig_id)
     rows.insert(Event, *made)
     if kind in _FOLLOWED:
         appended = [Event(**values) for values in made]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from engine import (
-    arrivals,
     clock,
     commands,
     escrow_refunds,
@@ -135,7 +134,7 @@ def deliver_or_keep(gig: Gig, task: Task, escrow: Escrow, active: bool) -> None:
 
 
 def _sent_id(escrow: Escrow) -> str:
-    return f"{arrivals.command_id(escrow.task_id)}-{escrow.attempt}"
+    return f"{commands.id_of_task(escrow.task_id)}-{escrow.attempt}"
 
 
 def sent_since(task_id: str, at: int) -> dict[str, Any] | None:

@@ -1,80 +1,107 @@
-"""Pushing a task to one of a gig's workers, or to all of them (U-01).
+"""Pushing a task to one of a gig's workers, or a copy of it to all of them (U-01, U-04).
 
-Whose turn it is is decided by one transaction at a time: it holds the gig's row of `rotation`,
-which comes after the gig and before any mailbox in the order of locks.
+Whose turn it is is decided by one transaction at a time: it holds the gig's turns
+(`engine/turns.py`), which come after the gig and before any mailbox in the order of locks.
+
+No task waits for ever beside a worker who is free. Whoever lets a task wait looks again after his
+commit, and so does whoever has freed a worker, after his own (`engine/waiting_delivery.py`). Of the
+two commits one is the later, and whoever looks after that one sees both.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
 from typing import Any
 
-from engine import assignments, available_work, clock, entries, holding, mailboxes
-from engine.db import db
-from engine.mailboxes import Place
+from engine import (
+    commands,
+    entries,
+    fan_out,
+    freeing,
+    gigs,
+    giving,
+    giving_out,
+    holding,
+    push_candidates,
+    spending,
+    turns,
+)
+from engine.deliveries import money_field
+from engine.fan_out import Placed
+from engine.giving import give as give
 from engine.models.gig import Gig
-from engine.models.mailbox import Mailbox
-from engine.models.task import Exclusion, Task
+from engine.models.task import Task
 from engine.moves import move
 from engine.plans import PushTo
-from engine.rules import tag_matching
+from engine.push_candidates import Candidate
 
-ACTOR = "engine"
-PUSHED = "pushed"
+EVERYONE = "everyone"
 NO_ACTIVE, NO_MATCHING = "no_active_mailboxes", "no_matching_mailboxes"
 
-_TURN = """
-INSERT INTO rotation (gig_id, turns) VALUES (?, 1)
-ON CONFLICT (gig_id) DO UPDATE SET turns = rotation.turns + 1 RETURNING turns
-"""
 
-
-def place(
-    gig: Gig, task: Task, effect: PushTo, placed: Callable[[Gig, Task], None]
-) -> dict[str, Any]:
+def place(gig: Gig, task: Task, effect: PushTo, placed: Placed) -> dict[str, Any]:
     """Give the task to whom the pick says, or let it wait; answers the members of T-02.
 
-    `placed` is called with the task once it is in somebody's hands.
+    `placed` is called with each task that has come into somebody's hands. A new task that no active
+    worker's filters let pass is dropped; any other waits until somebody can be given it. So does
+    what comes back to a gig that hands out nothing more (G-08), and what is not due yet (T-04).
     """
-    turn = int(db.scalar(_TURN, (gig.id,)))
-    query = Mailbox.select().where(Mailbox.gig_id == gig.id, Mailbox.status == "active")
-    active = list(query.order_by(Mailbox.id))
-    matching = [one for one in active if passes(gig, one, task)]
-    fresh = task.status == "queued"
-    if fresh and not matching:
-        return _drop(gig, task, len(active))
-    candidates = _able(gig, task, matching)
-    if not fresh:
+    turn = turns.take(gig.id)
+    active = push_candidates.active(gig.id)
+    matching = push_candidates.matching(gig, task, active)
+    offered = entries.shelf_of(task) == gig.id and gig.status == "active"
+    if task.status != "queued":
+        matching = push_candidates.not_lost(task, matching)
         _let_go(task)
-    if not candidates:
-        entries.enqueue(gig, task)
-        return {"status": "waiting"}
-    chosen = choose(candidates, effect.pick)
-    mailboxes.hold(chosen)
-    Mailbox.update(turn=turn).where(Mailbox.id == chosen.id).execute()
-    give(gig, chosen, task)
+    elif offered and not matching:
+        return _drop(gig, task, len(active))
+    if offered and giving_out.waits(gig.id):
+        return _behind_others(gig, task, placed)
+    unpaused = [one for one in matching if not one.paused] if offered else []
+    return _give(gig, task, unpaused, effect.pick, turn, placed) or _wait(gig, task)
+
+
+def _give(
+    gig: Gig, task: Task, candidates: list[Candidate], pick: str, turn: int, placed: Placed
+) -> dict[str, Any] | None:
+    if pick == EVERYONE:
+        given = fan_out.to_all(gig, task, candidates, placed, commands.unused_of(task.id))
+        if isinstance(given, list):
+            return fan_out.forwarded(task) if given else None
+        return {"status": "forwarded", "command_id": given.id}
+    mailbox = giving.to_one(gig, task, candidates, pick, turn)
+    if mailbox is None:
+        return None
     placed(gig, task)
+    return _forwarded(task)
+
+
+def _forwarded(task: Task) -> dict[str, Any]:
     return {
         "status": "forwarded",
         "targets": 1,
         "message_ids": [task.id],
-        "mailbox_id": chosen.id,
+        "mailbox_id": task.mailbox_id,
     }
 
 
-def _able(gig: Gig, task: Task, matching: list[Mailbox]) -> list[Mailbox]:
-    """Those who can be given the task now."""
-    lost = {
-        row.mailbox_id
-        for row in Exclusion.select(Exclusion.mailbox_id).where(
-            Exclusion.task_number == task.number
-        )
-    }
-    others = [one for one in matching if one.id not in lost and one.id != task.mailbox_id]
-    open_ones = [one for one in others if not one.paused]
-    free = available_work.within_limits([Place(one, gig) for one in open_ones])
-    return [place.mailbox for place in free]
+def _wait(gig: Gig, task: Task) -> dict[str, Any]:
+    entries.enqueue(gig, task)
+    freeing.look_again(gig.id)
+    return {"status": "waiting"}
+
+
+def _behind_others(gig: Gig, task: Task, placed: Placed) -> dict[str, Any]:
+    """Others wait, so whoever is free gets the oldest of them, and this one comes after those."""
+    # Nobody whose assignment of a waiting task is under way is met half-way.
+    gigs.share(gig.id)
+    waiting = _wait(gig, task)
+    giving_out.give_out(gig, giving_out.CHUNK, placed)
+    now = Task.get(Task.number == task.number)
+    for name, value in now.__data__.items():
+        setattr(task, name, value)
+    if task.status == "forwarded":
+        return fan_out.forwarded(task)
+    return _forwarded(task) if task.status == "claimed" else waiting
 
 
 def _let_go(task: Task) -> None:
@@ -83,48 +110,18 @@ def _let_go(task: Task) -> None:
     holding.move_on(task, verb, assignee_id=None, reserved_for=None, **holding.NOBODY)
 
 
-def passes(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
-    """Does the task pass the mailbox's standing filters (M-02)? As a poll's filter would (Q-04)."""
-    if not tag_matching.matches(task.tags, mailbox.filter_tags, mailbox.filter_tag_match, "any"):
-        return False
-    if task.price_tbd:
-        return bool(mailbox.filter_accept_tbd)
-    price = gig.price_units if task.price_units is None else task.price_units
-    least, most = mailbox.filter_price_min_units, mailbox.filter_price_max_units
-    return (least is None or price >= least) and (most is None or price <= most)
-
-
-def choose(candidates: list[Mailbox], pick: str) -> Mailbox:
-    """One of the candidates, who are in the order of their ids."""
-    match pick:
-        case "in_turn":
-            return min(candidates, key=lambda one: (one.turn, one.id))
-        case "by_lot":
-            return random.choice(candidates)  # noqa: S311 - no secret
-        case "by_priority":
-            weights = [one.priority for one in candidates]
-            return random.choices(candidates, weights)[0]  # noqa: S311 - no secret
-    raise ValueError(f"{pick!r} names no one worker")
-
-
-def give(gig: Gig, mailbox: Mailbox, task: Task) -> None:
-    """Put a waiting task, which is locked, into a worker's hands and tell him (U-02)."""
-    entries.withdraw(task)
-    terms = holding.terms(gig, task)
-    if gig.accept_timeout_seconds is not None:
-        accept_by = terms["claimed_at"] + gig.accept_timeout_seconds * clock.SECOND
-        terms |= {"accept_by": accept_by, "expires_at": accept_by}
-    move(task, "claim", mailbox_id=mailbox.id, **terms)
-    holding.remember(mailbox, task, PUSHED)
-    assignments.tell(gig, mailbox.id, task, ACTOR, "task.pushed")
-
-
 def _drop(gig: Gig, task: Task, active: int) -> dict[str, Any]:
+    """Nobody could ever be given it; the day's spending has its price back (G-04)."""
     move(task, "drop")
+    spending.take_back(gig, task)
+    price = gig.price_units if task.price_units is None else task.price_units
     return {
         "status": "dropped",
         "reason": NO_MATCHING if active else NO_ACTIVE,
         "active_mailboxes": active,
         "matched": 0,
-        "evaluated": {"tags": task.tags, "price": None},
+        "evaluated": {
+            "tags": task.tags,
+            "price": "tbd" if task.price_tbd else money_field(price),
+        },
     }

@@ -34,9 +34,10 @@ _BEGIN = """
 INSERT INTO counter (key, count, until)
 SELECT ?, {sum}, ? FROM task
 WHERE gig_id = ? AND created_at >= ? AND template_number IS NULL
-    AND coalesce(counted_on, 0) >= 0 AND status NOT IN ('unfunded', 'cancelled')
+    AND coalesce(counted_on, 0) >= 0 AND status NOT IN ('unfunded', 'cancelled', 'dropped')
 ON CONFLICT (key) DO NOTHING
 """
+_WORKERS = "SELECT count(*) FROM mailbox WHERE gig_id = ? AND status = 'active'"
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,17 @@ def price_of(gig: Gig, price_units: int | None, price_tbd: bool) -> int:
 
 
 def copies_of(gig: Gig, assigned: bool = False) -> int:
-    """How often a task may be paid: once for each copy, where the gig's maximum says how many."""
-    if assigned or gig.max_claims_per_task is None:
+    """How often a task may be paid: once for each copy.
+
+    As many as the gig's maximum says; or one for each of its active workers, where none polls for
+    his copy.
+    """
+    selection = ask(gig.distribution).select(gigs.facts(gig))
+    if assigned or selection.how != "copy":
         return 1
-    copied = ask(gig.distribution).select(gigs.facts(gig)).how == "copy"
-    return int(gig.max_claims_per_task) if copied else 1
+    if selection.shelf == "none":
+        return int(db.scalar(_WORKERS, (gig.id,)))
+    return int(gig.max_claims_per_task or 1)
 
 
 def count(gig: Gig, price_units: int, copies: int = 1) -> Counted:

@@ -118,8 +118,10 @@ def _repeat_of(gig: Gig, sent: Form, actor: str, by_owner: bool) -> Taken | None
             "external_id: another task was sent under this id. Use a new id for a new task.",
             message_id=known.id,
         )
-    answer = drafts.answer_of(known.id) or arrivals.answer_of(known.id)
-    return Taken(answer) if answer is not None else _fund_again(gig, known, actor, by_owner)
+    drafted = drafts.answer_of(known.id)
+    if drafted is not None:
+        return Taken(drafted)
+    return arrivals.repeated(known.id) or _fund_again(gig, known, actor, by_owner)
 
 
 def _make(gig: Gig, sent: Form, actor: str, by_owner: bool) -> Taken | None:
@@ -153,7 +155,7 @@ def _make(gig: Gig, sent: Form, actor: str, by_owner: bool) -> Taken | None:
     task = Task(number=made[0][0], **values)
     if gig.task_escrow:
         return Taken(command=task_escrow.begin(gig, task))
-    return Taken(arrivals.hand_out(gig, task, actor=actor))
+    return arrivals.taken(arrivals.hand_out(gig, task, actor=actor))
 
 
 def _fund_again(gig: Gig, known: Task, actor: str, by_owner: bool) -> Taken:

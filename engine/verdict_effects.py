@@ -12,7 +12,7 @@ from engine.models.proof import PAYABLE, Proof
 from engine.models.task import Task
 from engine.modes import ask
 from engine.operations import Caller
-from engine.plans import PutBack
+from engine.plans import PushTo, PutBack
 
 # Why a rejected task did not go back to be done again, and what to do about it.
 CLOSED = (
@@ -41,7 +41,7 @@ def give_back(
     wanted = requeue is not False
     goes_back = wanted and gig.status != "closed"
     plan = ask(gig.distribution).rejected(gigs.facts(gig), task_facts.of(task), goes_back)
-    if not any(isinstance(effect, PutBack) for effect in plan):
+    if not any(isinstance(effect, (PutBack, PushTo)) for effect in plan):
         if task.status != "rejected":
             apply(plan, gig, task)
         if wanted and not goes_back:

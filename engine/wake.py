@@ -10,7 +10,7 @@ _bells: dict[str, Bell] = {}
 
 
 def on(kind: str, bell: Bell) -> None:
-    """Who is to be rung for `command` or `delivery`; the composition root says so once."""
+    """Who is rung for `command`, `delivery` or `waiting`; the composition root says so once."""
     _bells[kind] = bell
 
 

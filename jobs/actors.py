@@ -18,6 +18,8 @@ from engine import (
     due,
     escrow_refunds,
     escrow_repair,
+    fan_out,
+    fan_out_steps,
     holds,
     idempotency,
     letters,
@@ -28,6 +30,7 @@ from engine import (
     proofs,
     reconcile,
     settlement,
+    waiting_delivery,
 )
 from jobs import mail
 
@@ -44,6 +47,7 @@ def sweep() -> None:
     commands.sweep(RESEND_SECONDS)
     holds.expire()
     due.enqueue()
+    waiting_delivery.sweep()
     bells.ring()
     cancellation.sweep()
     escrow_refunds.give_up_stale()
@@ -110,6 +114,8 @@ class Actors:
 
     run_command: Callable[[str], None]
     ring: Callable[[str], None]
+    # By the id of a gig in which something waits that somebody may be free for.
+    deliver: Callable[[str], None]
 
 
 def declare(
@@ -119,9 +125,11 @@ def declare(
 
     `alive` is called with every bell that is heard: it shows that bells reach a worker.
     """
-    # The engine's commands are known by themselves; sending mail is not the engine's to do.
+    # The engine's commands are known by themselves, but for one that nothing there refers to;
+    # sending mail is not the engine's to do.
     for kind in letters.TURN_SECONDS:
         commands.handler(kind)(mail.step)
+    commands.handler(fan_out.KIND)(fan_out_steps.step)
 
     def run_command(command_id: str) -> None:
         _guarded("command", command_id, lambda: commands.run(command_id))
@@ -130,9 +138,13 @@ def declare(
         _guarded("job", job, JOBS[job])
         _guarded("job", "alive", alive)
 
+    def deliver(gig_id: str) -> None:
+        _guarded("waiting", gig_id, lambda: waiting_delivery.deliver(gig_id))
+
     command_actor: Any = dramatiq.actor(broker=for_commands, queue_name="commands")(run_command)
     ring_actor: Any = dramatiq.actor(broker=for_bells, queue_name="bells")(ring)
-    return Actors(_sender(command_actor), _sender(ring_actor))
+    waiting_actor: Any = dramatiq.actor(broker=for_commands, queue_name="commands")(deliver)
+    return Actors(_sender(command_actor), _sender(ring_actor), _sender(waiting_actor))
 
 
 def _guarded(kind: str, name: str, fn: Callable[[], Any]) -> None:

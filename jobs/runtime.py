@@ -50,6 +50,7 @@ class Runtime:
         self._deliveries: DeliveryLoop | None = None
         self._scheduler: Scheduler | None = None
         wake.on("command", self.actors.run_command)
+        wake.on("waiting", self.actors.deliver)
         # Whoever has the delivery loop is rung directly; a process without it leaves the delivery
         # to the loops of the others, which look once a second.
         wake.on("delivery", lambda _: None)

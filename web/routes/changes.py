@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine import (
-    assignments,
+    assigning,
     availability,
     bulk_changes,
     deletions,
@@ -105,7 +105,7 @@ def change_availability(body: dict[str, Any], gig_id: str, task_id: str) -> dict
 @routes.response(200, schemas.Assigned)
 def assign(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     """Give a task to one named worker, whoever has it now (A-01)."""
-    given = assignments.assign(auth.caller(), gig_id, task_id, body["assign_to"])
+    given = assigning.assign(auth.caller(), gig_id, task_id, body["assign_to"])
     return {
         "success": True,
         "status": "assigned",
