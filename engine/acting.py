@@ -134,7 +134,16 @@ def hold(
     The gig is held (`cancellation.hold`), and with it its turns.
     """
     asked = _asked(gig, caller, verb, mailbox, given, now)
-    return locked(gig, task_id, lambda task: asked(task, frozenset()), mailbox)
+
+    def planned(task: TaskFacts) -> Plan:
+        # A mode is asked about a verb only where it may be used.
+        return asked(task, frozenset()) if _starts_from(verb, task) else ()
+
+    return locked(gig, task_id, planned, mailbox)
+
+
+def _starts_from(verb: Verb, task: TaskFacts) -> bool:
+    return not verb.stages or task.stage in verb.stages
 
 
 def use(
@@ -152,7 +161,7 @@ def use(
     from. 409 `wrong_stage` where the task is not at a stage that the verb starts from.
     """
     before = task_facts.of(task)
-    if verb.stages and before.stage not in verb.stages:
+    if not _starts_from(verb, before):
         raise Refused(
             "wrong_stage",
             f"This task is {before.stage or 'at no stage'}, and {verb.name} is for one that is "
