@@ -103,7 +103,7 @@ def test_a_time_that_clocks_show_again_is_told_from_its_first(minutes: int, zone
 @pytest.mark.case("F10")
 def test_hours_on_days_of_a_clock_change_are_as_long_as_they_are() -> None:
     def on(day: str, begin: str, end: str, zone: ZoneInfo) -> list[tuple[str, str]]:
-        hours = dict.fromkeys(working_hours.DAYS, [[begin, end]])
+        hours = {key: [[begin, end]] for key in working_hours.DAYS}
         noon = wall_times.moment(wall_times.parse(f"{day}T12:00"), zone)
         found = working_hours.spans(hours, zone, noon - 12 * 60 * MINUTE, noon + 12 * 60 * MINUTE)
         return [(wall_times.iso_utc(low), wall_times.iso_utc(high)) for low, high in found]
