@@ -8,6 +8,7 @@ from typing import Any
 from engine.modes import Mode
 from engine.plans import Desk, Verb
 from engine.rules import money
+from engine.rules.json_shapes import MONEY
 from web.schemas.gig_fields import GigCreate
 
 # A gig's columns, and what its owner calls them; words of a schema that are amounts.
@@ -26,7 +27,7 @@ def mode_view(name: str, mode: Mode) -> dict[str, Any]:
         "query": list(info.query),
         "refuses": dict(mode.refuses()),
         "confirms": dict(info.confirms),
-        "fields": {field: dict(shape) for field, shape in info.fields.items()},
+        "fields": _fields(info.fields),
         "fields_in_body": info.fields_in_body,
         "stages": list(info.stages),
         "verbs": [_verb(verb) for verb in info.verbs],
@@ -38,11 +39,18 @@ def _verb(verb: Verb) -> dict[str, Any]:
     return {
         "name": verb.name,
         "summary": verb.summary,
-        "fields": {field: dict(shape) for field, shape in verb.fields.items()},
+        "fields": _fields(verb.fields),
         "required": list(verb.required),
         "stages": list(verb.stages),
         "by": sorted(verb.by),
         "holder": verb.holder,
+    }
+
+
+def _fields(shapes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {
+        name: _in_dollars(shape) if shape.get("format") == MONEY else dict(shape)
+        for name, shape in shapes.items()
     }
 
 

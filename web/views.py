@@ -107,12 +107,14 @@ def task_view(
     preview: bool = False,
     alias: str | None = None,
     reader: Reader | None = None,
+    of_mode: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A task with its body, as one reader may see it; in a list a long body is a preview (T-08).
 
     `mailbox_ids` are the reader's places in the gig: what only the holder sees is shown to the
     owner, and where one of them has the task in hand. `alias` is the reader's own name for it, and
-    `reader` says who he is, for whom an order is one of his or not.
+    `reader` says who he is, for whom an order is one of his or not. `of_mode` is what he sees of
+    its mode's own (`web/task_modes.py`).
     """
     holder = task.mailbox_id in mailbox_ids and task.status in IN_HANDS
     view: dict[str, Any] = {
@@ -153,6 +155,8 @@ def task_view(
         view["mailbox_id"] = UNASSIGNED if task.status == "unassigned" else task.mailbox_id
     if owner or view["reserved_for_me"]:
         view["reserved_for"] = task.reserved_for
+    if of_mode is not None:
+        view["mode"] = of_mode
     if owner:
         view["external_id"] = task.external_id
     if task.client_id is not None and reader is not None:

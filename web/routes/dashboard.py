@@ -6,7 +6,7 @@ from typing import Any
 
 from engine import aliases, dashboard, endpoints, evidence, payouts, proof_labels, receiving
 from engine.models.gig import Gig
-from web import auth, order_views, paging, views
+from web import auth, order_views, paging, task_modes, views
 from web.blueprint import Routes
 from web.mailbox_views import mailbox_view
 from web.proof_views import proof_view
@@ -30,6 +30,7 @@ def read(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     received, carried = receiving.of(mailboxes), payouts.proof_ids(rollups)
     names, reader = aliases.of(caller, tasks), order_views.reader(caller, tasks)
     proof_names = proof_labels.names_of(caller, proofs)
+    modes = task_modes.of(gig, tasks, owner=True)
     disabled = dashboard.disabled_endpoints(gig)
     waiting = endpoints.waiting([one.id for one in disabled])
     return {
@@ -45,7 +46,13 @@ def read(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
         "rollups": [views.rollup_view(one, carried[one.id]) for one in rollups],
         "tasks": [
             views.task_view(
-                gig, one, owner=True, preview=True, alias=names.get(one.id), reader=reader
+                gig,
+                one,
+                owner=True,
+                preview=True,
+                alias=names.get(one.id),
+                reader=reader,
+                of_mode=modes.get(one.id),
             )
             for one in tasks
         ],

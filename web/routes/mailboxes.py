@@ -16,7 +16,7 @@ from engine import (
     receiving,
     webhook_secrets,
 )
-from web import auth, order_views, paging, views
+from web import auth, order_views, paging, task_modes, views
 from web.blueprint import Routes
 from web.mailbox_views import mailbox_view, my_mailbox_view, work_view
 from web.paging import PageQuery
@@ -119,9 +119,16 @@ def inbound(query: dict[str, Any], mailbox_id: str) -> dict[str, Any]:
     )
     names, own = aliases.of(caller, found), frozenset({mailbox.id})
     reader = order_views.reader(caller, found)
+    modes = task_modes.of(gig, found, mailbox_ids=own)
     shown = [
         views.task_view(
-            gig, task, mailbox_ids=own, preview=True, alias=names.get(task.id), reader=reader
+            gig,
+            task,
+            mailbox_ids=own,
+            preview=True,
+            alias=names.get(task.id),
+            reader=reader,
+            of_mode=modes.get(task.id),
         )
         for task in found
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine import aliases, polls, queue_list, topics, violations
-from web import auth, paging, views, waiting
+from web import auth, paging, task_modes, views, waiting
 from web.blueprint import Routes
 from web.schemas import queues as schemas
 
@@ -64,6 +64,15 @@ def queue(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     )
     names = aliases.of(caller, [one.task for one in found])
     reports = violations.counts([one.task for one in found])
+    modes = {}
+    if found:
+        first = found[0]
+        modes = task_modes.of(
+            first.gig,
+            [one.task for one in found],
+            owner=first.owner,
+            mailbox_ids=first.mailbox_ids,
+        )
     shown = []
     for one in found:
         view = views.task_view(
@@ -73,6 +82,7 @@ def queue(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
             mailbox_ids=one.mailbox_ids,
             preview=True,
             alias=names.get(one.task.id),
+            of_mode=modes.get(one.task.id),
         )
         if one.declined_count is not None:
             view["declined_count"] = one.declined_count

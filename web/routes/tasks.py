@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine import aliases, availability, shelf, violations
-from web import auth, order_views, paging, views
+from web import auth, order_views, paging, task_modes, views
 from web.blueprint import Routes
 from web.paging import PageQuery
 from web.schemas import changes as change_schemas
@@ -31,6 +31,9 @@ def read(gig_id: str, task_id: str) -> dict[str, Any]:
         mailbox_ids=seen.mailbox_ids,
         alias=aliases.of(caller, [seen.task]).get(seen.task.id),
         reader=order_views.reader(caller, [seen.task]),
+        of_mode=task_modes.of(
+            seen.gig, [seen.task], owner=seen.owner, mailbox_ids=seen.mailbox_ids
+        ).get(seen.task.id),
     )
     if seen.owner:
         view["violation_count"] = violations.counts([seen.task]).get(seen.task.number, 0)

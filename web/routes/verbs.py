@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import marshmallow
-from flask import Response, current_app
 
 from engine import acting
 from web import auth
@@ -18,12 +17,11 @@ routes = Routes("verbs", "Verbs of a gig's mode.")
 @routes.route("/gigs/<gig_id>/tasks/<task_id>/do/<verb>", methods=["POST"], refuses=[410])
 @routes.arguments(schemas.Use, unknown=marshmallow.INCLUDE)
 @routes.alt_response(200, schema=schemas.USED)
-def use(body: dict[str, Any], gig_id: str, task_id: str, verb: str) -> Response:
+def use(body: dict[str, Any], gig_id: str, task_id: str, verb: str) -> dict[str, Any]:
     """Use a verb of the gig's mode on a task; `GET /api/modes` lists them, with their members.
 
     409 `wrong_stage` for one that does not start from the task's stage, 410 `claim_lost` for what
     was in your hands and is no more, 404 for a verb that the mode does not have.
     """
     mailbox_id = body.pop("mailbox_id")
-    told = acting.act(auth.caller(), gig_id, task_id, verb, body, mailbox_id=mailbox_id)
-    return current_app.json.response(told)
+    return acting.act(auth.caller(), gig_id, task_id, verb, body, mailbox_id=mailbox_id)

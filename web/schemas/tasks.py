@@ -103,6 +103,12 @@ class TaskView(OrderFields):
         },
     )
     source_task_id = fields.String(allow_none=True)
+    mode = fields.Dict(
+        metadata={
+            "description": "What its mode has of its own, if anything: `stage`, what the mode "
+            "shows this reader, and for the owner `fields`, as they were sent."
+        }
+    )
 
 
 class TaskAnswer(Schema):
