@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from engine import events
+from engine import events, task_letters
 from engine.models.gig import Gig
 from engine.models.task import Task
 from engine.rules import times
 
 
 def tell(gig: Gig, mailbox_id: str, task: Task, actor: str, kind: str = "task.assigned") -> None:
-    """Append that a worker was given a task, which his webhook hears (W-08); in `db.write`.
+    """Append that a worker was given a task, which his webhook hears (W-08), and mail it to
+    him (U-02); in `db.write`.
 
     Its private details are in no webhook. The log has many readers and keeps everything, so the
     payload goes to the webhook alone.
@@ -29,3 +30,4 @@ def tell(gig: Gig, mailbox_id: str, task: Task, actor: str, kind: str = "task.as
         },
         unlogged={"payload": task.payload},
     )
+    task_letters.write(gig, mailbox_id, task)

@@ -126,7 +126,7 @@ def test_only_its_holder_answers_an_offer(world: World) -> None:
     mine, other = first(gig, task_id, workers)
     for path in (accept(gig, task_id), reject(gig, task_id)):
         other.call("POST", path).refused(403, "not_permitted")
-        gig.owner.call("POST", path).refused(403, "not_joined")
+        gig.owner.call("POST", path).refused(403, "not_permitted")
         world.person().call("POST", path).refused(403, "not_joined")
         mine.call("POST", path.replace(task_id, "TASK_none")).refused(404)
     assert holder(gig, task_id, workers) is mine
