@@ -13,6 +13,7 @@ from engine import (
     holding,
     mode_items,
     pushing,
+    states,
     task_facts,
     verb_effects,
 )
@@ -39,6 +40,7 @@ from engine.plans import (
 )
 
 ACTOR = "engine"
+_FREE = {"assignee_id": None, "reserved_for": None, **holding.NOBODY}
 # What comes of an effect that does not fit the task, or is none. All else is not the mode's doing.
 _UNFIT = (
     ArithmeticError,
@@ -80,9 +82,7 @@ def _apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
             case PutBack():
                 holding.put_back(gig, task)
             case MoveTask(verb):
-                if task.status == "queued":
-                    entries.withdraw(task)
-                holding.move_on(task, verb)
+                _move(task, verb)
             case Exclude(mailbox_id, reason):
                 holding.exclude(mailbox_id, task, reason)
             case Stage(name):
@@ -102,6 +102,14 @@ def _apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
             case _:
                 raise ValueError(f"{effect!r} is no effect")
     return answer
+
+
+def _move(task: Task, verb: str) -> None:
+    """Move a task on. What waits leaves its shelf, and what is to wait is nobody's."""
+    if task.status == "queued":
+        entries.withdraw(task)
+    waits = states.target("task", verb) in ("queued", "unassigned")
+    holding.move_on(task, verb, **(_FREE if waits else {}))
 
 
 def _named(gig: Gig, mailbox_id: str) -> Mailbox:

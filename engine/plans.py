@@ -213,7 +213,11 @@ class PutBack:
 
 @dataclass(frozen=True)
 class MoveTask:
-    """Move the task by a verb of its state table."""
+    """Move the task by a verb of its state table (`engine/states.py`).
+
+    What is moved back to `queued` or `unassigned` is nobody's then; say `Enqueue` where it is to be
+    on the gig's shelf again.
+    """
 
     verb: str
 

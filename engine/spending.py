@@ -103,6 +103,28 @@ def uncount(gig: Gig, counted: Counted, price_units: int, copies: int = 1) -> No
         _lower(gig, counted.day, price_units * copies)
 
 
+def reprice(gig: Gig, task: Task, units: int) -> bool:
+    """Count what a locked task costs more from now on, or give back what it costs less.
+
+    False, and nothing counted, where that is more than may be spent. Only inside `db.write`.
+    """
+    if task.counted_on == BY_OWNER:
+        return True
+    more = units - price_of(gig, task.price_units, task.price_tbd)
+    most = gig.webhook_max_price_units
+    if more <= 0:
+        if task.counted_on is not None:
+            _lower(gig, task.counted_on, -more)
+        return True
+    if most is not None and units > most:
+        return False
+    counted = count(gig, more)
+    if counted.day is not None and task.counted_on is None:
+        Task.update(counted_on=counted.day).where(Task.number == task.number).execute()
+        task.counted_on = counted.day
+    return counted.reason is None
+
+
 def take_back(gig: Gig, task: Task) -> None:
     """A task that was counted came to nothing, so its price is there again; in `db.write`."""
     counted = Task.select(Task.counted_on).where(Task.id == task.id).scalar()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from engine import assignments, handing_in, task_changes
+from engine import assignments, handing_in, spending, task_changes
 from engine.db import db
 from engine.errors import Refused, invalid
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
 from engine.rules import money
-from engine.spending import BY_OWNER, price_of
 
 ACTOR = "engine"
 
@@ -41,8 +40,7 @@ def set_price(gig: Gig, task: Task, units: int) -> None:
     """What the locked task pays whoever is given it after this, in base units; in `db.write`.
 
     Who has it keeps what he was promised. 409 `price_fixed` where the money is deposited when a
-    task is sent, and 409 `over_price` beyond what whoever sent it could spend by doing so: a token
-    spends what was counted for it and no more (G-04).
+    task is sent, and 409 `over_price` beyond what the token that sent it may spend (G-04).
     """
     if isinstance(units, bool) or not isinstance(units, int) or not 0 <= units <= money.MAX_UNITS:
         raise ValueError(f"{units!r} is no price in base units")
@@ -51,19 +49,11 @@ def set_price(gig: Gig, task: Task, units: int) -> None:
             "price_fixed",
             "The money of this task is deposited when it is sent, so its price stays.",
         )
-    if units > price_of(gig, task.price_units, task.price_tbd) and _is_too_much(gig, task, units):
+    if not spending.reprice(gig, task, units):
         raise Refused(
             "over_price", "This is more than the task may cost. Its owner can raise its price."
         )
     task_changes.set_price(gig, task, units, ACTOR)
-
-
-def _is_too_much(gig: Gig, task: Task, units: int) -> bool:
-    """Would a raise spend what the token may not? What a day may cost is counted when it sends."""
-    if task.counted_on == BY_OWNER:
-        return False
-    most = gig.webhook_max_price_units
-    return gig.webhook_daily_spend_units is not None or (most is not None and units > most)
 
 
 def hand_in(gig: Gig, task: Task, evidence: list[str]) -> None:

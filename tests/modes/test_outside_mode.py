@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from engine import modes
 from plugins import defaults
+from tests.modes.packages import install
 from tests.world import World
-
-PACKAGE = Path(__file__).parents[1] / "fixtures" / "outside_mode"
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package, built and installed by pip into a folder of its own."""
-    # Built from a copy: a build leaves files beside the source.
-    source = tmp_path_factory.mktemp("source") / "package"
-    source.mkdir()
-    for path in PACKAGE.iterdir():
-        if path.is_file():
-            (source / path.name).write_bytes(path.read_bytes())
-    target = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
-    subprocess.run([*command, str(target), str(source)], check=True)
-    return target
+    return install("outside_mode", tmp_path_factory.mktemp("outside"))
 
 
 @pytest.mark.rule("G-03")
