@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine import clock, departures, events, gigs, mailboxes
+from engine import clock, departures, events, gigs, mailboxes, turns
 from engine.db import db
 from engine.errors import Refused
 from engine.models.mailbox import Mailbox
@@ -21,6 +21,7 @@ def leave(caller: Caller, gig_id: str, mailbox_id: str) -> None:
     def write() -> None:
         gig = gigs.held(gig_id)
         permit("mailbox.leave", caller, gig)
+        turns.hold(gig.id)
         mailbox = mailboxes.get(gig.id, mailbox_id)
         if mailbox.account_id != caller.account_id:
             raise Refused("not_permitted", "Only the worker of this mailbox may leave with it.")

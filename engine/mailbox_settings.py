@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import departures, endpoints, events, gigs, mailboxes, wallets
+from engine import departures, endpoints, events, gigs, mailboxes, turns, wallets
 from engine.db import db
 from engine.errors import Refused, invalid
 from engine.gig_settings import require_both
@@ -45,8 +45,10 @@ def update(caller: Caller, gig_id: str, mailbox_id: str, values: dict[str, Any])
         values["wallet_address"] = wallets.clean_address("wallet_address", values["wallet_address"])
 
     def write() -> Mailbox:
-        # What a closed mailbox holds goes back into the gig's queue.
+        # What a closed mailbox holds goes back into the gig's queue, or to another worker.
         gig = gigs.held(gig_id) if "status" in values else gigs.get(gig_id)
+        if values.get("status") == "inactive":
+            turns.hold(gig.id)
         _require_own(caller, gig, mailboxes.get(gig_id, mailbox_id), values)
         if not values:
             return mailboxes.get(gig_id, mailbox_id)

@@ -92,5 +92,9 @@ def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
 
 
 def _onwards(gig: GigFacts, task: TaskFacts) -> Plan:
-    """To another worker; a copy is its worker's alone, and ends with him."""
-    return (PutBack(),) if task.copy else (PushTo(STRATEGIES[gig.distribution]),)
+    """To another worker. A copy is its worker's alone, and ends with him; and what its owner gave
+    to one worker is not copied to all others, but goes back to him."""
+    pick = STRATEGIES[gig.distribution]
+    if task.copy or (task.assigned and pick == "everyone"):
+        return (PutBack(),)
+    return (PushTo(pick),)
