@@ -26,6 +26,9 @@ _CRON = validate.Regexp(
     r"^[-*/,0-9]+( [-*/,0-9a-zA-Z]+){4}$", error="five cron fields, such as 0 3 * * *"
 )
 _MAIL = validate.Regexp(r"^[!-~]+@[!-~]+\Z", error="give an address like muster@example.com")
+_DOMAIN = validate.Regexp(
+    r"^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*)?\Z", error="give a domain like tasks.example.com"
+)
 _HEADER = validate.Regexp(r"^[A-Za-z0-9-]{1,40}$", error="letters, digits and hyphens")
 
 
@@ -190,6 +193,11 @@ class Settings:
         secret=True,
     )
     MAIL_FROM: str = setting("muster@localhost", "The address that mail comes from.", _MAIL)
+    INBOUND_EMAIL_DOMAIN: str = setting(
+        "",
+        "The domain whose mail comes to POST /api/inbound/email; empty takes no mail.",
+        _DOMAIN,
+    )
     LOG_LEVEL: str = setting(
         "info",
         "debug, info, warning or error.",

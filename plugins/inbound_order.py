@@ -63,6 +63,7 @@ REFUSES: Mapping[str, str] = {
     # Of many at once each is left out with this reason: see `task.prices` in engine/operations.py.
     "task.price": _FIXED_PRICE,
     "task.bulk": "Orders come from their buyers, one by one, through the shop's webhook.",
+    "task.send_by_mail": "Orders come through the shop's webhook, by their buyers' own keys.",
     "draft.edit": (
         "A draft order belongs to the buyer who wrote it. He changes it with "
         "PATCH /api/gigs/:id/tasks/:task/payload and …/private-details."

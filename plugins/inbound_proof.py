@@ -37,6 +37,7 @@ def refuses() -> Mapping[str, str]:
         **dict.fromkeys(
             (
                 "task.send",
+                "task.send_by_mail",
                 "task.bulk",
                 "task.payload",
                 "draft.list",

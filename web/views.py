@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import current_app
 
-from engine import comment_readers, gigs, parties, payouts, task_changes
+from engine import comment_readers, gigs, mailed_tasks, parties, payouts, task_changes
 from engine.invites import Invitation
 from engine.models.event import Event
 from engine.models.gig import Gig, Invite
@@ -56,6 +56,9 @@ def gig_view(gig: Gig, *, owner: bool, has: frozenset[str] = frozenset()) -> dic
     # Where members order they do it through this door (G-04).
     if owner or (orders and ACTIVE in has):
         view["webhook"] = f"{public_url()}/api/inbound/webhook/{gig.id}?token={gig.token}"
+    address = mailed_tasks.address_of(gig) if owner else None
+    if address is not None:
+        view["inbound_email"] = address
     if not owner:
         for field in _OWNERS:
             view.pop(field)

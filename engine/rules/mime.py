@@ -142,7 +142,11 @@ def _why_automatic(message: Message) -> str | None:
     said = _first(message, "Auto-Submitted")
     if said is not None and said.partition(";")[0].strip().lower() != "no":
         return "auto_submitted"
-    if _first(message, "Return-Path") == "<>" or message.get_content_type() == "multipart/report":
+    path = (_first(message, "Return-Path") or "").strip("<> ").partition("@")[0]
+    has_path = "Return-Path" in message
+    # Some servers write this where there is nobody.
+    from_nobody = has_path and path.lower() in ("", "mailer-daemon")
+    if from_nobody or message.get_content_type() == "multipart/report":
         return "bounce"
     return None
 
@@ -179,7 +183,11 @@ def _is_attached(part: Message) -> bool:
 
 def _text(part: Message) -> str:
     raw = part.get_payload(decode=True)
-    text = _decoded(raw, _tried(part.get_content_charset, None)) if isinstance(raw, bytes) else ""
+    if isinstance(raw, bytes) and raw:
+        text = _decoded(raw, _tried(part.get_content_charset, None))
+    else:
+        # What says that it is encoded, and is not, decodes to nothing.
+        text = _unescaped(str(_tried(part.get_payload, "")))
     return text.replace("\r\n", "\n")
 
 

@@ -41,7 +41,7 @@ class Route:
 
     @property
     def takes_payload(self) -> bool:
-        return self.endpoint in ("inbound.submit", "bulk.send")
+        return self.endpoint in ("inbound.submit", "inbound_email.take", "bulk.send")
 
 
 def routes(app: Flask) -> list[Route]:
@@ -117,6 +117,12 @@ class Scene:
             "wallet": "0x" + "1" * 40,
             "verb": "begin",
         }
+        # The owner is a worker himself, to whom something is routed.
+        planned = world.gig(distribution="incoming", price="0")
+        world.worker(planned, gig.owner)
+        world.task(planned, subject="Planned")
+        (item,) = gig.owner.get("/v1/incoming")
+        made.ids["number"] = str(item["id"])
         said = {"body": "A word for the owner."}
         told = worker.post(f"{gig.path}/tasks/{made.ids['task_id']}/comments", said)
         made.ids["comment_id"] = told["comment"]["id"]
@@ -185,6 +191,9 @@ class Scene:
             "changes.prices": {"updates": [{"id": self.ids["task_id"], "price": "tbd"}]},
             "changes.tags_of_many": {"updates": [{"id": self.ids["task_id"], "tags": []}]},
             "tasks.give_alias": {"alias": "mine"},
+            "desk_incoming.plan": {"plannedStart": "2026-10-19T14:00:00"},
+            "desk_incoming.complete": {"response": "Done."},
+            "desk_incoming.reassign": {"assigneeId": 9},
             "comments.post": {"body": "Hello.", "parent_id": self.ids["comment_id"]},
             "comments.set_policy": {"policy": "public"},
             "drafts.rewrite": {"payload": "rewritten"},

@@ -44,6 +44,8 @@ AUTHORITY = {
     "mailboxes.join": "401 401 403 403 200 403",
     # The token in the query is all that it takes.
     "inbound.submit": "200 200 200 200 200 200",
+    # This install takes no mail.
+    "inbound_email.take": "503 503 503 503 503 503",
     "drafts.list_drafts": "401 401 403 403 403 200",
     "drafts.change": "401 401 403 403 403 200",
     "drafts.rewrite": "401 401 403 403 403 200",
@@ -136,6 +138,15 @@ AUTHORITY = {
     "notifications.list_notifications": "401 401 200 200 200 200",
     "notifications.summary": "401 401 200 200 200 200",
     "notifications.see": "401 401 200 200 200 200",
+    "planning.schedule": "401 401 200 200 200 200",
+    "planning.change_schedule": "401 401 200 200 200 200",
+    "planning.assignees": "401 401 200 200 200 200",
+    "desk_incoming.listed": "401 401 200 200 200 200",
+    # Without the headers that these need.
+    "desk_incoming.plan": "401 401 428 428 428 428",
+    "desk_incoming.start": "401 401 428 428 428 428",
+    "desk_incoming.complete": "401 401 428 428 428 428",
+    "desk_incoming.reassign": "401 401 428 428 428 428",
     "reputation.list_events": "200 200 200 200 200 200",
     # So is the token of the link.
     "public.invite_info": "200 200 200 200 200 200",

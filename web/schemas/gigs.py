@@ -33,6 +33,12 @@ class GigView(GigFields):
             "The tokened URL; for its owner only, and where members order for active members too."
         )
     )
+    inbound_email = fields.String(
+        metadata=about(
+            "Where it takes tasks by mail; its token is in it. For its owner only, where the "
+            "install takes mail."
+        )
+    )
     invite_url = fields.String()
     # Only where members order.
     vendor = fields.String(metadata=about("Who does the work of this shop, by his display name."))

@@ -16,6 +16,18 @@ class SubmitQuery(TextForm):
     token = text(100, 1, required=True, metadata={"description": "As in the gig's `webhook`."})
 
 
+class MailQuery(Schema):
+    to = text(
+        320,
+        1,
+        load_default=None,
+        metadata={
+            "description": "The envelope's recipient; without it, the first address of a gig in "
+            "the headers Delivered-To, X-Original-To, To and Cc."
+        },
+    )
+
+
 class Submitted(Schema):
     """What became of it (T-02). A mode may answer a status of its own."""
 
@@ -84,3 +96,15 @@ class Submitted(Schema):
         }
     )
     fee_bps = fields.Integer(metadata={"description": "The rate of this deposit."})
+
+
+class MailTaken(Submitted):
+    """What became of a letter. One that was ignored has `status` and `reason` alone."""
+
+    message_id = fields.String()
+    reason = fields.String(
+        metadata={
+            "description": "As for the webhook; or why it was ignored: `auto_submitted`, `bounce`, "
+            "or the name of a mode that takes no mail."
+        }
+    )
