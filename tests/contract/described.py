@@ -68,6 +68,9 @@ class Description:
         assert told is not None, (
             f"{name} answers {answer.status}, which is not described: " + (answer.text[:500])
         )
+        if answer.status == 204:
+            assert "content" not in told and not answer.text
+            return
         self._check_body(f"{name} {answer.status}", self._resolved(told), answer)
 
     def check_request(self, method: str, path: str, body: Any) -> None:

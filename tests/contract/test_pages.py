@@ -13,7 +13,7 @@ from engine import notifications, rows
 from engine.db import db
 from engine.events import Subject
 from engine.ids import new_id, new_token
-from engine.models.account import ApiKey
+from engine.models.account import Account, ApiKey
 from engine.models.command import Command
 from engine.models.comment import Comment
 from engine.models.delivery import Delivery, Endpoint
@@ -157,6 +157,21 @@ def lists(scene: Scene) -> dict[str, Listed]:
         bought |= {"client_id": stranger.id, "deposit_id": values["id"], "minimum_units": 1}
         rows.insert(Purchase, bought)
 
+    with db.reading():
+        place = Mailbox.get(Mailbox.account_id == owner.id)
+
+    def add_colleague() -> None:
+        """Another worker of the gig that routes work to its owner."""
+        values = {
+            "id": new_id("USER"),
+            "email": new_token(),
+            "display_name": "A",
+            "status": "active",
+        }
+        rows.insert(Account, {**values, "created_at": 1})
+        other = {"id": new_id("MBX"), "account_id": values["id"], "share_token": new_token()}
+        rows.insert(Mailbox, copy_of(place, **other))
+
     return {
         "purchases.list_orders": Listed("/orders", "orders", stranger, add_deposit, "deposit_id"),
         "purchases.list_deposits": Listed(
@@ -202,6 +217,7 @@ def lists(scene: Scene) -> dict[str, Listed]:
         ),
         "drafts.list_drafts": Listed(f"{gig.path}/drafts", "drafts", owner, add_draft),
         "reviews.list_proofs": Listed(f"{gig.path}/proofs", "proofs", owner, add_proof),
+        "planning.assignees": Listed("/v1/assignees", "assignees", owner, add_colleague),
     }
 
 
@@ -227,6 +243,7 @@ NAMES = (
     "comments.list_comments",
     "drafts.list_drafts",
     "reviews.list_proofs",
+    "planning.assignees",
 )
 
 

@@ -47,11 +47,19 @@ def _routes(info: ModeInfo, desk: Desk) -> Routes:
     return routes
 
 
+def _schema_name(routes: Routes, part: str) -> str:
+    """As the schemas of other routes are called."""
+    return "".join(word.capitalize() for word in f"{routes.name}_{part}".split("_"))
+
+
 def _add_list(routes: Routes, distribution: str, desk: Desk) -> None:
     flags: dict[str, Any] = {
         flag: FlagText(
-            load_default=False,
-            metadata={"description": f"`true`: also those that are {', '.join(stages)}."},
+            metadata={
+                "enum": ["true", "false"],
+                "default": "false",
+                "description": f"`true`: also those that are {', '.join(stages)}.",
+            },
         )
         for flag, stages in desk.flags.items()
     }
@@ -61,7 +69,9 @@ def _add_list(routes: Routes, distribution: str, desk: Desk) -> None:
         item["required"] = [*desk.item["required"], "etag"]
 
     @routes.route(desk.path, key=auth.reads_tasks)
-    @routes.arguments(Schema.from_dict(flags, name=f"{routes.name}_flags")(), location="query")
+    @routes.arguments(
+        Schema.from_dict(flags, name=_schema_name(routes, "flags"))(), location="query"
+    )
     @routes.response(200, {"type": "array", "items": item})
     def listed(query: dict[str, bool]) -> Response:
         """The whole list, most pressing and then oldest first, without pages (I-01).
@@ -82,7 +92,7 @@ def _add_verb(routes: Routes, distribution: str, desk: Desk, verb: Verb) -> None
             name: Shaped(shape, required=name in verb.required)
             for name, shape in verb.fields.items()
         },
-        name=f"{routes.name}_{verb.name}",
+        name=_schema_name(routes, verb.name),
     )
 
     def use(body: dict[str, Any], number: str) -> Response:
