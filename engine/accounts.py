@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 
 import simplejson
 
@@ -175,3 +176,10 @@ def authenticate(key: str) -> Caller | None:
 def get(account_id: str) -> Account:
     with db.reading():
         return Account.get(Account.id == account_id)
+
+
+def numbers(account_ids: Collection[str]) -> dict[str, int]:
+    """The accounts' whole numbers by their ids."""
+    with db.reading():
+        query = Account.select(Account.id, Account.number).where(Account.id.in_(account_ids))
+        return {account.id: account.number for account in query}

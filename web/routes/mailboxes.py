@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine import (
+    accounts,
     aliases,
     available_work,
     gigs,
@@ -52,7 +53,14 @@ def of_gig(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
         lambda one: (one.joined_at, one.id),
     )
     received = receiving.of(found)
-    shown = [mailbox_view(one, worker=False, received=received[one.id]) for one in found]
+    numbers = accounts.numbers({one.account_id for one in found})
+    shown = [
+        {
+            **mailbox_view(one, worker=False, received=received[one.id]),
+            "number": numbers[one.account_id],
+        }
+        for one in found
+    ]
     return {"mailboxes": shown, "next_cursor": cursor}
 
 

@@ -196,8 +196,17 @@ class MailboxChanged(MailboxAnswer):
     )
 
 
+class WorkerView(MailboxView):
+    """A mailbox for its gig's owner."""
+
+    number = fields.Integer(
+        required=True,
+        metadata={"description": "Of its worker's account: what he is called by in `/v1`."},
+    )
+
+
 class MailboxList(Page):
-    mailboxes = fields.List(fields.Nested(MailboxView), required=True)
+    mailboxes = fields.List(fields.Nested(WorkerView), required=True)
 
 
 class MyMailboxList(Page):
