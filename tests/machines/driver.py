@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 
 from engine import (
+    bells,
     cancellation,
     clock,
     commands,
     escrow_refunds,
     escrow_repair,
     install,
+    order_repair,
+    order_returns,
     reconcile,
     settlement,
+    waiting_delivery,
 )
 from engine.chain import gas, outbox, sender
 from engine.chain.errors import ChainUnavailable
@@ -210,6 +214,10 @@ class Driver:
         cancellation.sweep()
         escrow_refunds.give_up_stale()
         escrow_repair.sweep()
+        order_returns.sweep()
+        order_repair.sweep()
+        waiting_delivery.sweep()
+        bells.ring()
 
     # -- what was sent ----------------------------------------------------------------------
 

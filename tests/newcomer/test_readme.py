@@ -23,7 +23,14 @@ import requests
 ROOT = Path(__file__).parents[2]
 MUSTER = Path(sys.executable).with_name("muster")
 # What the demo plays, and what the worker or vendor has earned by it.
-EARNED = {"queue": "2.5", "queue_solo": "2.5", "inbound_order": "2.27"}
+EARNED = {
+    "queue": "2.5",
+    "queue_solo": "2.5",
+    "inbound_proof": "2.5",
+    "round_robin": "2.5",
+    "incoming": "2.5",
+    "inbound_order": "2.27",
+}
 
 
 def free_port() -> int:
@@ -111,12 +118,15 @@ def test_the_lines_of_the_readme_end_with_usdc_in_the_wallets_of_worker_and_vend
 def test_a_second_start_keeps_all_data_however_the_first_one_ended(up: Up, how: int) -> None:
     first = up.start()
     demo = [MUSTER, "demo", "--json"]
-    played = subprocess.run(demo, cwd=up.folder, capture_output=True, check=True, timeout=120)
+    played = subprocess.run(demo, cwd=up.folder, capture_output=True, check=True, timeout=240)
     told = json.loads(played.stdout)
     for mode, earned in EARNED.items():
         wallets = told[mode]["wallets"]
         (worker,) = [wallets[who] for who in wallets if who in ("worker", "vendor")]
         assert (worker["before"], worker["after"]) == ("0", earned), mode
+    assert told.keys() == {*EARNED, "seen"}
+    ((other, answer),) = told["round_robin"]["answers"].items()
+    assert (answer["status"], answer["targets"]) == ("forwarded", 1)
     order = told["inbound_order"]
     buyer = order["wallets"]["buyer"]
     assert Decimal(buyer["before"]) - Decimal(buyer["after"]) == Decimal("2.5")
@@ -132,7 +142,7 @@ def test_a_second_start_keeps_all_data_however_the_first_one_ended(up: Up, how: 
         headers = {"x-api-key": first[name]["api_key"]}
         answer = requests.get(f"{second['base_url']}/api/gigs/mine", headers=headers, timeout=10)
         titles |= {gig["title"] for gig in answer.json()["gigs"]}
-    assert titles == {f"Demo of {mode}" for mode in EARNED}
+    assert titles == {f"Demo of {mode}" for mode in (*EARNED, other)}
     audit = subprocess.run([MUSTER, "audit"], cwd=up.folder, capture_output=True, timeout=60)
     assert audit.returncode == 0, audit.stdout + audit.stderr
 
