@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from engine import bells, events, holding, mode_items, modes, verb_effects
+from engine import bells, events, holding, install, mode_items, modes, settings, verb_effects
 from engine.db import db
 from engine.models.mode_item import ModeItem
 from plugins import defaults
@@ -37,7 +37,7 @@ def _dies_after(step: Callable[..., Any]) -> Callable[..., Any]:
 def _in_a_child(url: str, module: Any = None, name: str = "") -> str:
     child = os.fork()
     if child == 0:
-        db.connect(url)
+        install.configure(settings.load({}, {"STAGE": "dev", "DATABASE_URL": url}))
         if module is not None:
             setattr(module, name, _dies_after(getattr(module, name)))
         bells.ring()
