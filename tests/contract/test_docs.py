@@ -22,7 +22,7 @@ from web import errors
 from web.schemas.states import states
 
 # Answers whose `status` is a word of their own, or a number.
-OPEN_SETS = {"Problem", "Submitted"}
+OPEN_SETS = {"Problem", "Submitted", "MailTaken"}
 
 
 @pytest.fixture
