@@ -9,7 +9,7 @@ from engine.models.command import Command
 from engine.models.task import Task
 
 # Copies that one transaction makes.
-CHUNK = 200
+CHUNK = 100
 
 
 def step(command: Command) -> commands.Outcome:

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from engine import wake, waiting_delivery
+from engine import rows, waiting_delivery, wake
+from engine.db import db
 from engine.freeing import BELL
+from engine.ids import new_id, new_share_token
+from engine.models.account import Account
+from engine.models.mailbox import Mailbox
 from tests.world import Gig, Person, World
 
 
@@ -51,3 +55,33 @@ def rung(world: World) -> Iterator[list[str]]:
         yield heard
     finally:
         wake.on(BELL, world.runtime.actors.deliver)
+
+
+def crowd(worker: Any, count: int) -> list[str]:
+    """So many more workers like this one in his gig, each an account; the ids of their mailboxes.
+
+    Written straight into the database that this process is connected to: joining takes longer.
+    """
+    with db.reading():
+        first = Mailbox.get(Mailbox.id == worker.mailbox["id"])
+        account = Account.get(Account.id == first.account_id)
+    people = [
+        {**rows.values(account), "id": new_id("USER"), "email": f"crowd-{number}-{first.id}@x.test"}
+        for number in range(count)
+    ]
+    places = [
+        {
+            **rows.values(first),
+            "id": new_id("MBX"),
+            "account_id": person["id"],
+            "share_token": new_share_token(),
+            "turn": 0,
+        }
+        for person in people
+    ]
+    for person in people:
+        del person["number"]
+    for begin in range(0, count, 100):
+        some = people[begin : begin + 100], places[begin : begin + 100]
+        db.write(lambda some=some: (rows.insert(Account, *some[0]), rows.insert(Mailbox, *some[1])))  # type: ignore[misc]
+    return [place["id"] for place in places]
