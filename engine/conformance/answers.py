@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -75,6 +75,12 @@ class Asked:
             )
         for problem in self.wrong(hook, told, first):
             yield f"{what}: {problem}."
+
+    def about_what_was_played(self, asked: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+        """The same of questions that came up in a play, and of their like."""
+        for hook, told in asked:
+            if hook in PLANS and hook != "distribute":
+                yield from self.problems(hook, told)
 
     def wrong(self, hook: str, told: Mapping[str, Any], answer: Any) -> Iterator[str]:
         """What is wrong with an answer, each as the rest of a sentence."""
@@ -197,7 +203,9 @@ def _of_tasks(
         if "task.send" not in closed:
             yield "distribute", {"gig": gig, "task": task}
         for reader in READERS:
-            yield "show", {"gig": gig, "task": task, "reader": reader}
+            places: frozenset[str] = frozenset()
+            told = {"gig": gig, "task": task, "reader": reader, "mailbox_ids": places}
+            yield "show", told
 
 
 def _of_holders(

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.conformance import schemas
 from engine.plans import GigFacts, ModeInfo, Sent, TaskFacts
+from engine.rules import json_shapes
 
 WORKER, OTHER, VENDOR = "MBX_WORKER", "MBX_OTHER", "MBX_VENDOR"
 PRICE_UNITS = 2_500_000
@@ -35,7 +36,8 @@ def gigs(info: ModeInfo) -> list[GigFacts]:
 def sent(info: ModeInfo, said: Mapping[str, Any]) -> list[Sent]:
     """What a sender may say under the mode's own names: what must be said, and everything."""
     everything = {name: schemas.sample(schema) for name, schema in info.fields.items()}
-    return [Sent(dict(said)), Sent({**everything, **said}, "A subject")]
+    least = json_shapes.with_defaults(dict(said), info.fields)
+    return [Sent(least), Sent({**everything, **said}, "A subject")]
 
 
 def waiting(fields: Mapping[str, Any] | None = None) -> Iterator[TaskFacts]:

@@ -61,13 +61,12 @@ def problems(mode: object) -> Iterator[str]:
     """What the mode's module, and the modules of its own package that it uses, may not import."""
     start = mode if isinstance(mode, ModuleType) else sys.modules[type(mode).__module__]
     seen: set[str] = set()
-    left = [start.__name__]
+    left = [start]
     while left:
-        name = left.pop()
-        module = sys.modules.get(name)
-        if name in seen or module is None:
+        module = left.pop()
+        if module.__name__ in seen:
             continue
-        seen.add(name)
+        seen.add(module.__name__)
         tree = _tree(module)
         if tree is None:
             continue
@@ -76,8 +75,8 @@ def problems(mode: object) -> Iterator[str]:
             why = _why(imported)
             if why is not None:
                 yield f"{file}, line {line}, imports {imported}: {why}."
-            elif _of_one_package(imported, start):
-                left.append(imported)
+            elif _of_one_package(imported, start) and imported in sys.modules:
+                left.append(sys.modules[imported])
         for line in _looks_at_the_clock(tree):
             yield f"{file}, line {line}, asks what time it is: {_CLOCK}."
 

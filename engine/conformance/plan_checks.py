@@ -50,6 +50,8 @@ class Course:
     reply: dict[str, Any] = field(default_factory=dict)
     excluded: set[str] = field(default_factory=set)
     gave_up: bool = False
+    # It was made to wait by a bare move, and nothing yet leads anybody to it.
+    hidden: bool = False
 
 
 def kind_problem(answer: object) -> str | None:
@@ -74,13 +76,23 @@ def follow(info: ModeInfo, task: TaskFacts, plan: plans.Plan) -> tuple[Course, l
     found: list[str] = []
     for effect in plan:
         found += _step(info, course, effect)
+    if course.hidden:
+        found.append(
+            "moves the task to where no worker finds it; PutBack() puts it into its place as well"
+        )
     return course, found
+
+
+def _is_acted_on(info: ModeInfo, stage: str) -> bool:
+    """Does a verb lead on from this stage, for whom nobody has given the task?"""
+    return any(stage in verb.stages for verb in info.verbs if not verb.holder)
 
 
 def _step(info: ModeInfo, course: Course, effect: plans.Effect) -> Iterator[str]:
     name = type(effect).__name__
     match effect:
         case Enqueue():
+            course.hidden = False
             if course.state not in ("queued", None):
                 yield f"says Enqueue() of a task that is {course.state}; only a queued one waits"
         case Assign(mailbox_id):
@@ -114,6 +126,7 @@ def _step(info: ModeInfo, course: Course, effect: plans.Effect) -> Iterator[str]
                     faults.one_of(str(stage), info.stages).rstrip(".")
                 )
             course.staged = True
+            course.hidden = course.hidden and not _is_acted_on(info, stage)
         case Remember(members):
             if not isinstance(members, Mapping) or not schemas.is_json(members):
                 yield f"says {effect!r}; remember a dict of JSON values, with no float in it"
@@ -127,6 +140,7 @@ def _step(info: ModeInfo, course: Course, effect: plans.Effect) -> Iterator[str]
                 yield f"says {effect!r}; a bell is a name, or None for no bell"
             if not _whole(at) or (bell is not None and at <= 0):
                 yield f"says {effect!r}; say when it rings, in milliseconds since 1970"
+            course.hidden = course.hidden and bell is None
             yield from _need_stage(course, name)
         case SetPrice(units):
             if not _whole(units) or units < 0:
@@ -181,9 +195,5 @@ def _move(course: Course, verb: str) -> Iterator[str]:
             "says MoveTask('discard') of a task that is no copy, so it would be lost to its "
             "sender; say PutBack()"
         )
-    if after == "queued":
-        yield (
-            f"says MoveTask({verb!r}), which leaves the task where no worker finds it; PutBack() "
-            "puts it back into its place as well"
-        )
+    course.hidden = after == "queued"
     course.state, course.gave_up = after, course.state == HELD or course.gave_up

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -13,9 +12,16 @@ import pluggy
 import pytest
 
 from engine import hookspecs, modes
-from engine.conformance import answers, description, facts, faults, imports
+from engine.conformance import answers, description, facts, faults, imports, races, site, story
+from engine.conformance.play import ACCEPT_SECONDS, Bodies, Play
 from engine.plans import ModeInfo
 from plugins import defaults
+
+_NOBODY = (
+    "No worker ever got a task to do. distribute() says where a new one goes, select() what polls "
+    "take: Enqueue() with Selection(shelf='queue') is a queue, PushTo(…) a push. If it takes a "
+    "verb with more than any fitting body, say so in `bodies`, in the class of your tests."
+)
 
 
 class ModeSuite:
@@ -23,13 +29,13 @@ class ModeSuite:
 
     `settings` are settings of a gig that the mode needs beside its name; `said` what a sender must
     say of each task under the mode's own names; `bodies` a body for each verb that wants another
-    one than its schema's first fitting values.
+    one than the first values that its schema allows, or a function that makes it of the `Play`.
     """
 
     mode: ClassVar[Any] = None
     settings: ClassVar[Mapping[str, Any]] = {}
     said: ClassVar[Mapping[str, Any]] = {}
-    bodies: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    bodies: ClassVar[Bodies] = {}
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """What is played is played under each name of the mode."""
@@ -66,6 +72,37 @@ class ModeSuite:
             for hook, told in answers.questions(mode, self.said):
                 found += asked.problems(hook, told)
             faults.tell(found)
+
+    def test_its_tasks_live_and_none_is_lost(self, name: str, tmp_path: Path) -> None:
+        """The life of tasks in a real engine, in gigs that differ in what they pay and grant."""
+        if not self.play(name, tmp_path, story.play_all):
+            faults.tell([_NOBODY])
+
+    def test_two_may_do_it_at_once(self, name: str, tmp_path: Path) -> None:
+        self.play(name, tmp_path, races.play_all)
+
+    def play(self, name: str, folder: Path, scenes: Callable[[Play], None]) -> int:
+        """Play these scenes in each kind of gig that the mode allows; how often was work given?"""
+        held = 0
+        with self.installed() as mode, site.opened(folder) as install:
+            for values in _gigs(mode.info):
+                told = {"said": self.said, "bodies": self.bodies}
+                with Play(install, mode, self.mode, **told) as play:
+                    play.open(name, {**values, **self.settings})
+                    scenes(play)
+                    held += play.held
+                asked = answers.Asked(mode, self.mode)
+                faults.tell(asked.about_what_was_played(play.asked.values()))
+        return held
+
+
+def _gigs(info: ModeInfo) -> Iterator[dict[str, Any]]:
+    """The settings of each gig that is played in, beside its name."""
+    yield {}
+    if "const" not in info.settings.get("price_units", {}):
+        yield {"price_units": 0}
+    if "accept_timeout_seconds" in info.settings:
+        yield {"accept_timeout_seconds": ACCEPT_SECONDS}
 
 
 def _names(mode: Any) -> list[str]:
@@ -109,12 +146,11 @@ def _unusable(mode: Any) -> Iterator[str]:
     else:
         try:
             modes.Mode(mode, defaults)
-        except (TypeError, ValueError) as error:
+        except (pluggy.PluginValidationError, TypeError, ValueError) as error:
             yield f"The engine would not load it: {error}."
 
 
 def _is_of(mode: Any, function: Any) -> bool:
     """Is it a function of the mode's own, and not a name that it has imported?"""
-    if not callable(function) or not isinstance(mode, ModuleType):
-        return callable(function)
-    return inspect.getmodule(function) is sys.modules.get(mode.__name__)
+    of_module = getattr(function, "__module__", None) == getattr(mode, "__name__", None)
+    return callable(function) and (of_module or not isinstance(mode, ModuleType))
