@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import smtplib
 import socket
 import ssl
@@ -28,6 +29,8 @@ LONGEST_SECONDS = 20
 LEAST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 15, 1800
 # From here on a reply of an SMTP server is for good; below, it may be another next time.
 PERMANENT = 500
+
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
 log = structlog.get_logger()
 
@@ -93,11 +96,19 @@ def _address(text: str) -> str:
     return text if domain.isascii() else f"{name}@{idna.encode(domain, uts46=True).decode()}"
 
 
+def _one(to: str) -> Address | str:
+    """An Address is one address or an error: no line break and no second recipient gets through.
+
+    It knows no letters beyond ASCII, so there it is asked about others in their places.
+    """
+    asked = Address(addr_spec=_BEYOND_ASCII.sub("x", to))
+    return asked if to.isascii() else to
+
+
 def _letter(to: str, subject: str, body: str, command_id: str) -> EmailMessage:
     sender = install.current().settings.MAIL_FROM
     letter = EmailMessage()
-    # An Address is one address or an error: no line break and no second recipient gets through.
-    letter["From"], letter["To"] = Address(addr_spec=sender), Address(addr_spec=to)
+    letter["From"], letter["To"] = Address(addr_spec=sender), _one(to)
     letter["Subject"], letter["Date"] = subject, formatdate()
     # The same on every try: a receiver that got it twice can tell.
     letter["Message-ID"] = f"<{command_id}@{sender.rpartition('@')[2]}>"

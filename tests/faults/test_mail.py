@@ -11,62 +11,16 @@ from email.message import Message
 from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.handlers import Message as MessageHandler
 
 from engine import clock, commands
 from engine.db import db
 from engine.models.command import Command
 from jobs import mail
-from tests.process import free_ports
+from tests.mail.server import Server
 from tests.world import World, eventually
 
 EMAIL = "ana@example.com"
 OTHER = "test.other"
-
-
-class Inbox(MessageHandler):
-    """Takes letters; answers `replies` to so many first RCPT commands."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.letters: list[Message] = []
-        self.recipients: list[list[str]] = []
-        self.replies: list[str] = []
-
-    async def handle_RCPT(
-        self, server: Any, session: Any, envelope: Any, address: str, options: Any
-    ) -> str:
-        if self.replies:
-            return self.replies.pop(0)
-        envelope.rcpt_tos.append(address)
-        return "250 OK"
-
-    def prepare_message(self, session: Any, envelope: Any) -> Message:
-        self.recipients.append(list(envelope.rcpt_tos))
-        return super().prepare_message(session, envelope)
-
-    def handle_message(self, message: Message) -> None:
-        self.letters.append(message)
-
-
-class Server:
-    """An SMTP server on a port of its own, started and stopped at will."""
-
-    def __init__(self) -> None:
-        self.inbox = Inbox()
-        (self.port,) = free_ports(1)
-        self.url = f"smtp://127.0.0.1:{self.port}"
-        self._running: Controller | None = None
-
-    def start(self) -> None:
-        self._running = Controller(self.inbox, hostname="127.0.0.1", port=self.port)
-        self._running.start()
-
-    def stop(self) -> None:
-        if self._running is not None:
-            self._running.stop()
-            self._running = None
 
 
 @pytest.fixture
