@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine import modes
+from engine import modes, waiting_delivery
 from tests.contract.scene import all_hold
 from tests.incoming.world import done, gig, item, items, send, use
 from tests.world import Gig, Person, World
@@ -85,6 +85,7 @@ def test_what_comes_while_all_are_paused_waits_and_floats_later(world: World) ->
     assert world.send(place, "x", title="T").ok()["status"] == "waiting"
     assert items(worker) == []
     worker.patch(path, {"paused": False})
+    waiting_delivery.sweep()
     assert item(worker)["status"] == "floating"
     assert world.send(gig(world), "x", title="T").ok()["status"] == "dropped"
 
