@@ -112,39 +112,57 @@ def test_the_lines_of_the_readme_end_with_usdc_in_the_wallets_of_worker_and_vend
     assert "[('withdrawn', 3.3), ('settled', 3.3)]" in shell.stdout
 
 
+def _titles(told: dict[str, Any]) -> set[str]:
+    found = set()
+    for name in ("owner", "worker"):
+        headers = {"x-api-key": told[name]["api_key"]}
+        answer = requests.get(f"{told['base_url']}/api/gigs/mine", headers=headers, timeout=10)
+        found |= {gig["title"] for gig in answer.json()["gigs"]}
+    return found
+
+
+def _restart(up: Up, first: dict[str, Any], how: int) -> dict[str, Any]:
+    """Stop and start again, whatever the end; the keys and addresses are the same."""
+    status = up.stop(how)
+    assert status == (0 if how == signal.SIGTERM else -signal.SIGKILL)
+    second = up.start()
+    for name in ("owner", "worker", "treasury_address", "usdc_address"):
+        assert second[name] == first[name]
+    return second
+
+
 @pytest.mark.rule("Z-01")
 @pytest.mark.rule("Z-03")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_second_start_keeps_all_data_however_the_first_one_ended(up: Up, how: int) -> None:
+def test_a_killed_install_keeps_all_that_a_demo_of_every_mode_has_made(up: Up) -> None:
     first = up.start()
     demo = [MUSTER, "demo", "--json"]
     played = subprocess.run(demo, cwd=up.folder, capture_output=True, check=True, timeout=240)
     told = json.loads(played.stdout)
+    assert told.keys() == {*EARNED, "seen"}
     for mode, earned in EARNED.items():
         wallets = told[mode]["wallets"]
         (worker,) = [wallets[who] for who in wallets if who in ("worker", "vendor")]
         assert (worker["before"], worker["after"]) == ("0", earned), mode
-    assert told.keys() == {*EARNED, "seen"}
     ((other, answer),) = told["round_robin"]["answers"].items()
     assert (answer["status"], answer["targets"]) == ("forwarded", 1)
     order = told["inbound_order"]
     buyer = order["wallets"]["buyer"]
     assert Decimal(buyer["before"]) - Decimal(buyer["after"]) == Decimal("2.5")
     assert order["note_before"] is None and order["note_after"].startswith("hello")
-    status = up.stop(how)
-    assert status == (0 if how == signal.SIGTERM else -signal.SIGKILL)
 
-    second = up.start()
-    for name in ("owner", "worker", "treasury_address", "usdc_address"):
-        assert second[name] == first[name]
-    titles = set()
-    for name in ("owner", "worker"):
-        headers = {"x-api-key": first[name]["api_key"]}
-        answer = requests.get(f"{second['base_url']}/api/gigs/mine", headers=headers, timeout=10)
-        titles |= {gig["title"] for gig in answer.json()["gigs"]}
-    assert titles == {f"Demo of {mode}" for mode in (*EARNED, other)}
+    second = _restart(up, first, signal.SIGKILL)
+    assert _titles(second) == {f"Demo of {mode}" for mode in (*EARNED, other)}
     audit = subprocess.run([MUSTER, "audit"], cwd=up.folder, capture_output=True, timeout=60)
     assert audit.returncode == 0, audit.stdout + audit.stderr
+
+
+@pytest.mark.rule("Z-01")
+def test_an_install_that_is_told_to_stop_keeps_all_data(up: Up) -> None:
+    first = up.start()
+    headers = {"x-api-key": first["owner"]["api_key"]}
+    made = {"title": "Kept"}
+    requests.post(f"{first['base_url']}/api/gigs", json=made, headers=headers, timeout=10)
+    assert _titles(_restart(up, first, signal.SIGTERM)) == {"Kept"}
 
 
 @pytest.mark.rule("Z-01")
