@@ -29,6 +29,7 @@ EVENTS = frozenset(
         "task.assigned",
         "task.completed",
         "task.acted",
+        "task.rang",
         "task.due",
         "task.changed",
         "mailbox.joined",
