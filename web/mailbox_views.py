@@ -8,6 +8,7 @@ from typing import Any
 from engine import available_work, rows
 from engine.mailboxes import Place
 from engine.models.mailbox import Mailbox
+from engine.modes import ask
 from engine.receiving import Received
 
 # What a mailbox shows to nobody but its worker (M-02, R-07).
@@ -57,5 +58,11 @@ def work_view(place: Place, finds: bool | None) -> dict[str, Any]:
         "gig_title": gig.title,
         "distribution": gig.distribution,
         "poll_in_gig": finds,
+        "listed_at": None if available_work.polls(gig) else _listed_at(place),
         "poll_exact": True,
     }
+
+
+def _listed_at(place: Place) -> str:
+    desk = ask(place.gig.distribution).info.desk
+    return f"/api/mailboxes/{place.mailbox.id}/inbound" if desk is None else f"/api{desk.path}"

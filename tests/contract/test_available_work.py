@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine import available_work, holds, mailboxes, modes
+from engine import available_work, holds, mailboxes
 from engine.db import db
-from engine.hookspecs import impl
 from engine.operations import Caller
-from engine.plans import ModeInfo
-from plugins import defaults
 from tests.world import Gig, Person, World
 
 
@@ -60,28 +57,26 @@ def test_each_active_mailbox_says_whether_a_poll_would_find_it_something(world: 
     assert mine not in places(worker)
 
 
-@impl
-def describe() -> ModeInfo:
-    return ModeInfo(names=("pushed",), title="Pushed", description="No polls here.")
-
-
 @pytest.mark.rule("M-03")
-def test_where_a_mode_has_no_polls_it_says_null(
-    world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("distribution", "listed_at"),
+    [
+        ("round_robin", "/api/mailboxes/{}/inbound"),
+        ("inbound_proof", "/api/mailboxes/{}/inbound"),
+        ("incoming", "/api/v1/incoming"),
+    ],
+)
+def test_where_a_mode_has_no_polls_it_says_null_and_where_to_look(
+    world: World, distribution: str, listed_at: str
 ) -> None:
-    class Pushed:
-        pass
-
-    mode = Pushed()
-    mode.describe = describe  # type: ignore[attr-defined]
-    monkeypatch.setattr(modes, "_modes", dict(modes._modes))
-    modes.install(mode, defaults)
-    gig = world.gig(distribution="pushed")
+    gig = world.gig(distribution=distribution)
     worker = world.worker(gig)
-    world.task(gig)
-    assert list(places(worker).values()) == [None]
+    (found,) = worker.get("/work/available")["mailboxes"]
+    path = listed_at.format(worker.mailbox["id"])  # type: ignore[attr-defined]
+    assert (found["poll_in_gig"], found["poll_exact"], found["listed_at"]) == (None, True, path)
+    worker.get(path.removeprefix("/api"))
     (row,) = worker.get("/mailboxes/mine")["mailboxes"]
-    assert (row["polls"], row["distribution"], row["gig_status"]) == (False, "pushed", "active")
+    assert (row["polls"], row["distribution"], row["gig_status"]) == (False, distribution, "active")
     assert row["gig_title"] == "A gig"
 
 

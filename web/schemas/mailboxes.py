@@ -250,6 +250,14 @@ class Work(Schema):
             "the gig's mode has no polls."
         },
     )
+    listed_at = fields.String(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "Where the mode has no polls: the path that lists what came to this "
+            "worker by itself."
+        },
+    )
     poll_exact = fields.Boolean(
         required=True, metadata={"description": "Always true: it is no estimate."}
     )
