@@ -35,18 +35,14 @@ def send(email: str) -> None:
     code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}d}"
 
     def write() -> None:
-        sets = {
-            "hash": _hash(address, code),
-            "tries": 0,
-            "expires_at": clock.now() + MINUTES * 60 * clock.SECOND,
-        }
+        until = clock.now() + MINUTES * 60 * clock.SECOND
+        sets = {"hash": _hash(address, code), "tries": 0, "expires_at": until}
         OneTimePassword.insert(email=address, **sets).on_conflict(
             conflict_target=[OneTimePassword.email],
             update={getattr(OneTimePassword, name): value for name, value in sets.items()},
         ).execute()
         if letters.can_send():
             body = f"Your code is {code}. It is good for {MINUTES} minutes.\n"
-            until = int(sets["expires_at"])
             letters.record(letters.CODE, address, "Your Muster code", body, until, None)
 
     db.write(write)

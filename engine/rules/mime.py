@@ -187,7 +187,7 @@ def _text(part: Message) -> str:
         text = _decoded(raw, _tried(part.get_content_charset, None))
     else:
         # What says that it is encoded, and is not, decodes to nothing.
-        text = _unescaped(str(_tried(part.get_payload, "")))
+        text = _unescaped(_tried(lambda: str(part.get_payload()), ""))
     return text.replace("\r\n", "\n")
 
 

@@ -207,3 +207,44 @@ def test_in_a_closed_gig_an_offer_stands_but_goes_to_nobody_else(world: World) -
     unwilling, _ = first(gig, passed, workers)
     unwilling.post(reject(gig, passed))
     assert holder(gig, passed, workers) is None
+
+
+@pytest.mark.rule("U-04")
+def test_a_copy_that_is_rejected_or_runs_out_is_gone_and_the_others_stand(world: World) -> None:
+    gig, workers = offering(world, workers=3, distribution="free_for_all")
+    world.send(gig).ok()
+    unwilling, late, willing = workers
+    copies = [inbound(one)[0]["id"] for one in workers]
+    unwilling.post(reject(gig, copies[0]))
+    # A copy is nobody else's to see.
+    late.call("POST", accept(gig, copies[2])).refused(404)
+    willing.post(accept(gig, copies[2]))
+    run_out()
+    assert [len(inbound(one)) for one in workers] == [0, 0, 1]
+    unwilling.call("POST", accept(gig, copies[0])).refused(410, "claim_lost")
+    late.call("POST", accept(gig, copies[1])).refused(410, "claim_lost")
+    states = [gig.owner.call("GET", f"{gig.path}/tasks/{one}").status for one in copies]
+    assert states == [200, 200, 200]
+    willing.post(f"{gig.path}/proofs", {"task_identifier": copies[2], "proofs": ["done"]})
+    assert world.send(gig).ok()["targets"] == 3
+
+
+@pytest.mark.rule("U-04")
+def test_work_by_a_share_link_accepts_too(world: World) -> None:
+    gig, (worker,) = offering(world, workers=1)
+    task_id = world.task(gig)
+    token = worker.get("/mailboxes/mine")["mailboxes"][0]["share_token"]
+    body = {"share_token": token, "task_identifier": task_id, "proofs": ["done"]}
+    world.call("POST", "/public/submit-proof", body).ok()
+    assert events(gig).count("task.accepted") == 1
+
+
+@pytest.mark.rule("U-04")
+@pytest.mark.rule("A-02")
+def test_who_reports_an_offer_has_passed_on_it(world: World) -> None:
+    gig, workers = offering(world)
+    task_id = world.task(gig)
+    mine, other = first(gig, task_id, workers)
+    mine.post(f"{gig.path}/queue/{task_id}/violation", {"violation": "Spam."})
+    assert holder(gig, task_id, workers) is other
+    mine.call("POST", accept(gig, task_id)).refused(410, "claim_lost")
