@@ -57,6 +57,8 @@ class Asked:
         return self.rule + (f" · {self.subject}" if self.subject else "")
 
 
+# Tasks of other gigs than the one, by what these are called among the cast's ids.
+ELSEWHERE = {"template": "solo", "copy": "solo", "routed": "planned"}
 # What a share link may open, or not.
 SHARED = (
     "waiting",
@@ -76,7 +78,7 @@ def _subjects(cast: Cast, rule: str) -> dict[str, dict[str, str]]:
     """What a route is asked about, by name: ids in its path, and the rest of its query."""
     tasks = {
         name: {"task_id": task_id}
-        | ({"gig_id": cast.ids["solo"]} if name in ("template", "copy") else {})
+        | ({"gig_id": cast.ids[ELSEWHERE[name]]} if name in ELSEWHERE else {})
         for name, task_id in cast.tasks.items()
     }
     if rule.endswith(("/<gig_id>/<task_id>", "/tasks/<task_id>")):
@@ -87,6 +89,8 @@ def _subjects(cast: Cast, rule: str) -> dict[str, dict[str, str]]:
         return {name: {"proof_id": proof_id} for name, proof_id in cast.proofs.items()}
     if rule == "/mailboxes/<mailbox_id>/inbound":
         return {"": {}, "summary": {"?": "summary=1"}}
+    if rule == "/v1/incoming":
+        return {"": {}, "accepted": {"?": "includeAccepted=true"}}
     if "/export." in rule:
         return {what: {"?": f"what={what}"} for what in ("tasks", "proofs", "payouts")}
     if rule in ("/public/task", "/submit/<token>"):

@@ -44,6 +44,7 @@ def of(world: World) -> Cast:
     cast = Cast(world)
     gig = _gig(cast)
     _people(cast, gig)
+    _planned(cast)
     _tasks(cast, gig)
     _proofs(cast, gig)
     _comments(cast, gig)
@@ -241,3 +242,25 @@ def _copies(cast: Cast) -> None:
     cast.tasks["copy"], cast.ids["solo"] = copy["id"], solo.id
     for name, what in ((solo.token, "token"), (solo.secret, "secret")):
         cast.secret(f"the solo gig's {what}", name, *(("owner",) if what == "token" else ()))
+
+
+def _planned(cast: Cast) -> None:
+    """A gig of planned work, in which the holder has done what was routed to him."""
+    world, owner, holder = cast.world, cast.people["owner"], cast.people["holder"]
+    planned = world.gig(owner, title="Planned", distribution="incoming", price="0")
+    for name in ("holder", "member"):
+        place = cast.people[name].post(f"{planned.path}/mailboxes", {"invite": planned.invite})
+        cast.ids[f"{name}'s desk"] = place["mailbox"]["id"]
+    holder.patch("/v1/me/schedule", {"hours": {"mon": [["09:00", "17:00"]]}})
+    cast.secret("the planned gig's token", planned.token, "owner")
+    cast.secret("the planned gig's secret", planned.secret)
+    title = cast.secret("what is routed", "routed to the holder", "owner", "holder")
+    response = cast.secret("a response", "the holder responds", "owner", "holder")
+    sent = {"subject": title, "assign_to": cast.ids["holder's desk"]}
+    cast.tasks["routed"], cast.ids["planned"] = world.task(planned, "x", **sent), planned.id
+    headers = {"if-match": "*"}
+    (item,) = holder.get("/v1/incoming")
+    for verb, body in (("start", {}), ("complete", {"response": response})):
+        keyed = {**headers, "idempotency-key": verb}
+        holder.call("POST", f"/v1/incoming/{item['id']}/{verb}", body, headers=keyed).ok()
+    world.task(planned, "x", **sent)
