@@ -10,6 +10,7 @@ from engine.db import db
 from engine.facets import Wanted
 from engine.models.gig import Gig
 from engine.models.task import Task
+from engine.modes import ask
 from engine.operations import OWNER, Caller, permit
 
 # By the primary key (shelf, sort_key, task_number).
@@ -68,11 +69,14 @@ def page(
 ) -> list[Queued]:
     """Waiting tasks that are offered to all, in the queue's order; those that a filter lets pass.
 
-    What is kept back or reserved is not among them.
+    What is kept back or reserved is not among them; and what is to be routed to one worker is its
+    owner's to see until it is.
     """
     with db.reading():
         gig = gigs.get(gig_id)
         owner = OWNER in permit("queue.read", caller, gig)
+        if not owner and ask(gig.distribution).info.desk is not None:
+            return []
         own = frozenset(mailboxes.ids_of(caller, gig))
         found = _entries(gig, limit, after or _BEFORE_ALL, wanted)
         numbers = [number for _, number in found]

@@ -100,6 +100,10 @@ def _tags(caller: Caller, gig: Gig, task: Task, value: list[str]) -> Changed:
 def _private_details(caller: Caller, gig: Gig, task: Task, value: str | None) -> Changed:
     """Write what only the owner and the task's holder read. The event does not repeat it."""
     _require_there(task)
+    if task.status == "forwarded":
+        raise Refused(
+            "template", "Each worker has a copy of this task by now. Write to each copy's details."
+        )
     if task.private_details != value:
         Task.update(private_details=value).where(Task.number == task.number).execute()
         task.private_details = value

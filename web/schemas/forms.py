@@ -104,7 +104,7 @@ AVAILABILITY = {
     "whoever opens the task's link first), or `view_only`.",
 }
 RESERVED_FOR = {"description": "A mailbox's id or its account's email: nobody else may take it."}
-NOT_BEFORE = {"description": "RFC 3339 with its zone. No poll is offered the task before."}
+NOT_BEFORE = {"description": "RFC 3339 with its zone. Nobody is given the task before."}
 SUBJECT = {"description": "A line that lists show."}
 EXTERNAL_ID = {"description": "Yours. In one gig it makes one task for ever (T-04)."}
 DRAFT_ID = {"description": "With `draft`: save this draft again, as it is sent now."}

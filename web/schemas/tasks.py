@@ -51,7 +51,7 @@ class TaskView(OrderFields):
         },
     )
     not_before = Time(
-        allow_none=True, metadata={"description": "No poll is offered it before (T-04)."}
+        allow_none=True, metadata={"description": "Nobody is given it before (T-04)."}
     )
     alias = fields.String(
         allow_none=True, metadata={"description": "The reader's own name for it; only he sees it."}
