@@ -60,9 +60,9 @@ class Link:
         """Does a proof of what waits take it?"""
         return ask(self.gig.distribution).select(gigs.facts(self.gig)).shelf != "none"
 
-    def refuses(self, operation: str) -> bool:
-        """Does the gig's mode refuse this to everybody?"""
-        return operation in ask(self.gig.distribution).refuses(gigs.facts(self.gig))
+    def refuses(self, operation: str) -> str | None:
+        """What the gig's mode says instead, where it refuses this to everybody."""
+        return ask(self.gig.distribution).refuses(gigs.facts(self.gig)).get(operation)
 
     @property
     def copies(self) -> bool:

@@ -101,3 +101,5 @@ def test_an_item_is_shown_to_its_recipient_and_its_owner_alone(world: World) -> 
     colleague.call("GET", f"{gig.path}/tasks/{task_id}").refused(404)
     shared = Page(world, f"/submit/{token_of(colleague)}?task={task_id}")
     assert shared.status == 404
+    own = Page(world, f"/submit/{token_of(worker)}?task={task_id}")
+    assert (own.status, buttons(own)) == (200, ["violation"]) and "completing it" in own.notice

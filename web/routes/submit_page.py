@@ -93,7 +93,7 @@ def _shown(link: Link, task: Task) -> Page:
         "notice": _WAITS if refusal is None and task.status == "queued" else refusal,
         "proves": refusal is None,
         "accept_by": times.iso_ms_or_none(task.accept_by),
-        **_leaves(link, rejected is None and (task.status == "queued" or refusal is None)),
+        **_leaves(link, rejected is None and (task.status == "queued" or in_hand.has_now(task))),
     }
 
 
@@ -108,7 +108,7 @@ def _leaves(link: Link, may: bool) -> Page:
 def _over(link: Link, task: Task) -> str | None:
     """Why no proof of it can be handed in now, as far as that is plain beforehand."""
     if task.status == "claimed":
-        return _TIME_OVER if in_hand.has_run_out(task) else None
+        return _TIME_OVER if in_hand.has_run_out(task) else link.refuses("proof.submit")
     if task.status != "queued":
         return _OVER[task.status]
     if task.availability == "view_only":
