@@ -1,33 +1,27 @@
-"""Every question asked of a mode, over many gigs and tasks: are its answers such as can be used?"""
+"""Are a mode's answers such as can be used, and the same each time?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pluggy
 
 from engine import hookspecs
-from engine.conformance import facts, faults, plan_checks, schemas
+from engine.conformance import faults, plan_checks, questions, schemas
 from engine.errors import Refused
 from engine.modes import Mode
 from engine.plans import (
     ORDERS,
     Act,
     GigFacts,
-    Planner,
     Proving,
     Routed,
     Selection,
-    Sent,
     TaskFacts,
 )
 
 PLANS = ("distribute", "declined", "released", "rejected", "placed", "act", "rang")
-READERS = ("owner", "holder", "member")
-# By one of these a worker passes on a task.
-_PASSES = ("queue.decline", "queue.violation", "task.reject")
 
 
 class Asked:
@@ -77,10 +71,28 @@ class Asked:
             yield f"{what}: {problem}."
 
     def about_what_was_played(self, asked: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-        """The same of questions that came up in a play, and of their like."""
+        """The same of questions that came up in a play, and of how their tasks are shown."""
+        seen: set[str] = set()
         for hook, told in asked:
             if hook in PLANS and hook != "distribute":
                 yield from self.problems(hook, told)
+                if repr(told["task"]) not in seen:
+                    seen.add(repr(told["task"]))
+                    yield from self._shown(told["gig"], told["task"])
+
+    def _shown(self, gig: GigFacts, task: TaskFacts) -> Iterator[str]:
+        if task.stage is None:
+            return
+        for reader in questions.READERS:
+            yield from self.problems("show", questions.reading(gig, task, reader))
+        desk = self.mode.info.desk
+        if (
+            desk is not None
+            and task.mailbox_id is not None
+            and task.stage in questions.listed(desk)
+        ):
+            told = {"routed": (Routed(task, "Somebody"),), "planner": questions.planner((task,))}
+            yield from self.problems("desk_items", told)
 
     def wrong(self, hook: str, told: Mapping[str, Any], answer: Any) -> Iterator[str]:
         """What is wrong with an answer, each as the rest of a sentence."""
@@ -158,66 +170,3 @@ def _items(routed: Any, answer: Any) -> Iterator[str]:
         yield f"answered {answer!r}; answer a list with one dict for each task, in their order"
     elif not all(isinstance(one, Mapping) and schemas.is_json(one) for one in answer):
         yield "answered items that JSON cannot say; texts, whole numbers, lists and dicts only"
-
-
-def questions(mode: Mode, said: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every question that can be asked of a task which has no stage yet, and those of a gig."""
-    info = mode.info
-    for gig in facts.gigs(info):
-        closed = mode.refuses(gig)
-        yield "select", {"gig": gig}
-        yield "proving", {"gig": gig}
-        for sent in facts.sent(info, said):
-            yield "read_fields", {"gig": gig, "sent": sent}
-            fields = _fields(mode, gig, sent)
-            if fields is None:
-                continue
-            yield from _of_tasks(gig, fields, closed)
-            if not info.stages:
-                yield from _of_holders(gig, fields, closed, info.orders)
-    if info.desk is not None:
-        yield "desk_items", {"routed": (), "planner": planner()}
-
-
-def planner(taken: tuple[TaskFacts, ...] = ()) -> Planner:
-    hours = {"mon": (("09:00", "12:00"), ("13:00", "17:00"))}
-    return Planner(facts.NOW, "Europe/Paris", hours, taken)
-
-
-def routed(task: TaskFacts) -> Routed:
-    return Routed(task, "Somebody")
-
-
-def _fields(mode: Mode, gig: GigFacts, sent: Sent) -> Mapping[str, Any] | None:
-    try:
-        found = mode.read_fields(gig, sent)
-    except Exception:
-        return None
-    return found if isinstance(found, Mapping) else None
-
-
-def _of_tasks(
-    gig: GigFacts, fields: Mapping[str, Any], closed: Mapping[str, str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    for task in facts.waiting(fields):
-        if "task.send" not in closed:
-            yield "distribute", {"gig": gig, "task": task}
-        for reader in READERS:
-            places: frozenset[str] = frozenset()
-            told = {"gig": gig, "task": task, "reader": reader, "mailbox_ids": places}
-            yield "show", told
-
-
-def _of_holders(
-    gig: GigFacts, fields: Mapping[str, Any], closed: Mapping[str, str], orders: bool
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    holder = facts.VENDOR if orders else facts.WORKER
-    for task in facts.held(fields, holder):
-        yield "placed", {"gig": gig, "task": task}
-        yield "released", {"gig": gig, "task": task}
-        for requeue in (True, False):
-            done = replace(task, status="submitted", offered=False)
-            yield "rejected", {"gig": gig, "task": done, "requeue": requeue}
-        if any(name not in closed for name in _PASSES):
-            for who in (holder, facts.OTHER):
-                yield "declined", {"gig": gig, "task": task, "mailbox_id": who}

@@ -11,6 +11,7 @@ from engine import (
     cancellation,
     declining,
     deletions,
+    desks,
     gig_changes,
     handing_in,
     holds,
@@ -32,6 +33,7 @@ from engine.forms import Form
 from engine.models.proof import Proof
 from engine.modes import Mode
 from engine.order_publishing import Payment
+from engine.plans import Verb
 
 # What a verb is used with: a body, or what makes one of the play.
 Bodies = Mapping[str, Mapping[str, Any] | Callable[["Play"], Mapping[str, Any]]]
@@ -217,6 +219,25 @@ class Play(PlayedGig):
         return self.do(
             "the owner cancels the gig",
             lambda: cancellation.request(self.owner.caller, self.gig.id),
+        )
+
+    def read_desk(self, worker: Person) -> Any:
+        desk = self.mode.info.desk
+        flags = () if desk is None else tuple(desk.flags)
+        return self.do(
+            f"{worker.name} reads his desk",
+            lambda: desks.listed(worker.caller, self.gig.distribution, flags),
+        )
+
+    def act_at_desk(self, worker: Person, task_id: str, verb: Verb) -> Any:
+        self.over(task_id)
+        item, body = self.item(task_id), dict(self.body(verb.name))
+        if item is None:
+            return None
+        name, number = self.gig.distribution, item.number
+        return self.do(
+            f"{worker.name} uses the verb {verb.name!r} at his desk, with {body}",
+            lambda: desks.act_on(worker.caller, name, number, verb, body, None),
         )
 
     def body(self, name: str) -> Mapping[str, Any]:

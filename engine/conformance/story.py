@@ -229,6 +229,20 @@ def verbs(play: Play) -> None:
         _wait_for_bell(play, task_id)
 
 
+def at_a_desk(play: Play) -> None:
+    """What each worker finds there, and does with it."""
+    desk = play.mode.info.desk
+    if desk is None or begin(play) is None:
+        return
+    for worker in play.workers:
+        play.read_desk(worker)
+        for verb in play.mode.info.verbs:
+            for task in play.tasks():
+                if task.status == "claimed" and task.mailbox_id == worker.mailbox_id:
+                    play.act_at_desk(worker, task.id, verb)
+        play.read_desk(worker)
+
+
 def bad_bodies(play: Play, who: Person, task_id: str, verb: Verb) -> None:
     good = play.body(verb.name)
     wrong = {"no_such_member": {**good, "no_such_member": 1}}
@@ -271,6 +285,7 @@ SCENES: tuple[Callable[[Play], None], ...] = (
     paused,
     deleted,
     verbs,
+    at_a_desk,
 )
 
 

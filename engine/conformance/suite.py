@@ -12,7 +12,17 @@ import pluggy
 import pytest
 
 from engine import hookspecs, modes
-from engine.conformance import answers, description, facts, faults, imports, races, site, story
+from engine.conformance import (
+    answers,
+    description,
+    facts,
+    faults,
+    imports,
+    questions,
+    races,
+    site,
+    story,
+)
 from engine.conformance.play import ACCEPT_SECONDS, Bodies, Play
 from engine.plans import ModeInfo
 from plugins import defaults
@@ -69,7 +79,7 @@ class ModeSuite:
         with self.installed() as mode:
             asked = answers.Asked(mode, self.mode)
             found: list[str] = []
-            for hook, told in answers.questions(mode, self.said):
+            for hook, told in questions.of(mode, self.said):
                 found += asked.problems(hook, told)
             faults.tell(found)
 
