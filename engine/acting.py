@@ -252,8 +252,8 @@ def final(gig: Gig, planned: Callable[[frozenset[str]], Plan]) -> Plan:
         if not lost:
             return plan
         if lost <= gone:
-            # It names somebody who has gone, though it was told.
-            raise assignments.not_active()
+            error = ValueError(f"it gives the task to {sorted(lost)}, though told who has gone")
+            raise ask(gig.distribution).fault("plan", error)
         gone |= lost
 
 

@@ -165,7 +165,7 @@ def edit(caller: Caller, gig_id: str, task_id: str, changes: dict[str, Any]) -> 
         columns["availability"] = forms.availability_of(form)
         if form.reserved_for is None:
             columns["reserved_for"] = None
-        columns["mode_fields"] = _own(gig, task, changes)
+        columns["mode_fields"] = own_of(gig, task, changes)
         if form.assign_to is not None or ("priority" in changes and form.priority is None):
             columns["priority"] = DEFAULT_PRIORITY
         elif form.priority is not None:
@@ -175,7 +175,7 @@ def edit(caller: Caller, gig_id: str, task_id: str, changes: dict[str, Any]) -> 
     return db.write(write)
 
 
-def _own(gig: Gig, task: Task, changes: dict[str, Any]) -> dict[str, Any] | None:
+def own_of(gig: Gig, task: Task, changes: dict[str, Any]) -> dict[str, Any] | None:
     """What is said in the mode's own fields once these changes are made."""
     said, own = dict(task.mode_fields or {}), changes.get("own", {})
     if "payload" in changes:

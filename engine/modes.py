@@ -62,6 +62,12 @@ class Mode:
         except Exception as error:
             raise self.fault(hook, error) from error
 
+    def _plan(self, hook: str, **told: Any) -> Plan:
+        plan = self._asked(hook, **told)
+        if not isinstance(plan, tuple | list):
+            raise self.fault(hook, TypeError(f"a plan is a tuple of effects, not {plan!r}"))
+        return tuple(plan)
+
     def fault(self, hook: str, error: Exception) -> Refused:
         """What whoever asked is told, 503 `mode_fault`; the log says what the mode did wrong."""
         log.error("mode.fault", mode=self.info.names[0], hook=hook, exc_info=error)
@@ -79,19 +85,19 @@ class Mode:
         return cast(Mapping[str, frozenset[str]], self._asked("authorities"))
 
     def distribute(self, gig: GigFacts, task: TaskFacts) -> Plan:
-        return cast(Plan, self._asked("distribute", gig=gig, task=task))
+        return self._plan("distribute", gig=gig, task=task)
 
     def select(self, gig: GigFacts) -> Selection:
         return cast(Selection, self._asked("select", gig=gig))
 
     def declined(self, gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:
-        return cast(Plan, self._asked("declined", gig=gig, task=task, mailbox_id=mailbox_id))
+        return self._plan("declined", gig=gig, task=task, mailbox_id=mailbox_id)
 
     def released(self, gig: GigFacts, task: TaskFacts) -> Plan:
-        return cast(Plan, self._asked("released", gig=gig, task=task))
+        return self._plan("released", gig=gig, task=task)
 
     def rejected(self, gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
-        return cast(Plan, self._asked("rejected", gig=gig, task=task, requeue=requeue))
+        return self._plan("rejected", gig=gig, task=task, requeue=requeue)
 
     def proving(self, gig: GigFacts) -> Proving:
         return cast(Proving, self._asked("proving", gig=gig))
@@ -100,10 +106,10 @@ class Mode:
         return cast(Mapping[str, Any], self._asked("read_fields", gig=gig, sent=sent))
 
     def placed(self, gig: GigFacts, task: TaskFacts) -> Plan:
-        return cast(Plan, self._asked("placed", gig=gig, task=task))
+        return self._plan("placed", gig=gig, task=task)
 
     def act(self, gig: GigFacts, task: TaskFacts, act: Act) -> Plan:
-        return cast(Plan, self._asked("act", gig=gig, task=task, act=act))
+        return self._plan("act", gig=gig, task=task, act=act)
 
     def rang(
         self,
@@ -113,7 +119,7 @@ class Mode:
         now: int,
         gone: frozenset[str] = frozenset(),
     ) -> Plan:
-        return cast(Plan, self._asked("rang", gig=gig, task=task, bell=bell, now=now, gone=gone))
+        return self._plan("rang", gig=gig, task=task, bell=bell, now=now, gone=gone)
 
     def show(
         self,

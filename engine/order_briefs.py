@@ -87,6 +87,7 @@ def rewrite(caller: Caller, gig_id: str, task_id: str, change: Rewrite) -> tuple
         columns = change(task)
         said = {"payload": task.payload, "content_type": task.content_type, **columns}
         forms.check(gig, Form(said["payload"], said["content_type"]))
+        columns = {**columns, "mode_fields": drafts.own_of(gig, task, columns)}
         return gig, drafts.save(gig, task, columns, caller.account_id)
 
     return db.write(write)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -33,11 +34,11 @@ def test_own_names_come_from_the_query_each_as_its_schema_says(world: World) -> 
         "priority": "hard",
         "note": "so be it",
         "parts": 3,
-        "weight": 2.5,
+        "weight": Decimal("2.50"),
         "fragile": True,
         "colours": ["red", "blue"],
         "by": "2026-10-19T09:00:00Z",
-        "budget": 4.99,
+        "budget": Decimal("4.99"),
     }
     assert fields_of(gig, world.task(gig)) == {"priority": "soft"}
 

@@ -43,7 +43,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 }
 # Plans that do not fit, by the word that asks for each.
 FAULTS: dict[str, Any] = {
-    "none": None,
+    "no plan": 7,
     "no effect": ("Stage",),
     "stage": (Stage("nowhere"),),
     "mailbox": (Assign("MBX_NOBODY"),),
