@@ -17,7 +17,6 @@ from engine import (
     entries,
     fan_out,
     freeing,
-    gigs,
     giving,
     giving_out,
     holding,
@@ -92,10 +91,9 @@ def _wait(gig: Gig, task: Task) -> dict[str, Any]:
 
 def _behind_others(gig: Gig, task: Task, placed: Placed) -> dict[str, Any]:
     """Others wait, so whoever is free gets the oldest of them, and this one comes after those."""
-    # Nobody whose assignment of a waiting task is under way is met half-way.
-    gigs.share(gig.id)
     waiting = _wait(gig, task)
-    giving_out.give_out(gig, giving_out.CHUNK, placed)
+    # One, so that no second mailbox is locked after a task: the bell sees to the rest.
+    giving_out.give_out(gig, 1, placed)
     now = Task.get(Task.number == task.number)
     for name, value in now.__data__.items():
         setattr(task, name, value)

@@ -195,7 +195,7 @@ def test_where_all_have_become_full_meanwhile_the_task_waits(world: World) -> No
 
 
 LAYOUTS = {"sqlite": Layout("sqlite"), "postgres": Layout("postgres", 1, 1, 1)}
-COUNT = 450
+COUNT = 350
 
 
 @pytest.mark.rule("H-08")

@@ -74,8 +74,8 @@ def test_turns_are_fair_while_two_processes_push_and_workers_pause(
     world: World, tmp_path: Path
 ) -> None:
     gig = world.gig(distribution="round_robin")
-    given = _push(world, gig, tmp_path, processes=2, each=150)
-    assert _check(given, 300) > 1
+    given = _push(world, gig, tmp_path, processes=2, each=100)
+    assert _check(given, 200) > 1
 
 
 @pytest.mark.soak
