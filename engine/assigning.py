@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import events, gigs, given_news, holding, in_hand, tasks
+from engine import events, gigs, given_news, holding, in_hand, spending, tasks
 from engine.apply import placed
 from engine.assignments import find, hold_active, not_active
 from engine.db import db
@@ -75,6 +75,9 @@ def _assign(
     gigs.require_open(gig)
     if task.status == "claimed" and task.mailbox_id != mailbox.id:
         _take_from_holder(caller, task, excused=held)
+    if task.status == "dropped":
+        # What its owner gives to somebody is no spending of the token's.
+        Task.update(counted_on=spending.BY_OWNER).where(Task.number == task.number).execute()
     holding.assign(gig, mailbox, task)
     if (task.availability, task.reserved_for) != ("open", None):
         # It is his now, so it is kept for nobody else.

@@ -44,7 +44,7 @@ def refusals(gig: Gig, worker: Person, task_id: str) -> dict[str, Any]:
 @pytest.mark.rule("U-04")
 @pytest.mark.rule("A-01")
 def test_what_was_dropped_is_its_owners_to_give_or_to_delete(world: World) -> None:
-    gig = world.gig(distribution="round_robin")
+    gig = world.gig(distribution="round_robin", webhook_daily_spend="2.50")
     given, deleted = (world.send(gig).ok()["message_id"] for _ in range(2))
     worker = world.worker(gig)
     worker.call("GET", f"{gig.path}/tasks/{given}").refused(404)
@@ -58,6 +58,9 @@ def test_what_was_dropped_is_its_owners_to_give_or_to_delete(world: World) -> No
     gig.owner.post(f"{gig.path}/tasks/{given}/assign", body)
     worker.post(f"{gig.path}/proofs", proof)
     assert (status(gig, given), status(gig, deleted)) == ("submitted", "cancelled")
+    # None of it was the token's to spend, which is left whole.
+    spent = [world.send(gig).ok()["status"] for _ in range(2)]
+    assert spent == ["forwarded", "draft"]
 
 
 @pytest.mark.rule("U-01")
