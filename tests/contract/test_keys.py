@@ -82,11 +82,11 @@ AUTHORITY = {
     "public.report": "200 200 200 200 200 200",
     # Nobody holds it.
     "holding.heartbeat": "401 401 403 403 409 403",
-    # Nothing was pushed in this gig.
+    # He has passed on it by now.
     # A queue has no verbs of its own.
     "verbs.use": "401 401 404 404 404 404",
-    "offers.accept": "401 401 403 403 409 403",
-    "offers.reject": "401 401 403 403 409 403",
+    "offers.accept": "401 401 403 403 410 403",
+    "offers.reject": "401 401 403 403 200 403",
     "holding.extend": "401 401 403 403 403 409",
     "holding.recycle": "401 401 403 403 403 409",
     "queues.poll": "401 401 403 403 200 403",
