@@ -85,6 +85,7 @@ AUTHORITY = {
     # He has passed on it by now.
     # A queue has no verbs of its own.
     "verbs.use": "401 401 404 404 404 404",
+    # He has passed on it by now.
     "offers.accept": "401 401 403 403 410 403",
     "offers.reject": "401 401 403 403 200 403",
     "holding.extend": "401 401 403 403 403 409",
