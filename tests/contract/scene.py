@@ -218,7 +218,11 @@ class Scene:
     def headers(self, route: Route, person: Person | None = None) -> dict[str, str]:
         if route.endpoint in ("install.provision", "order_undoing.resolve"):
             return {"x-admin-key": ADMIN_KEY}
-        return {"x-api-key": (person or self.caller_of(route)).key}
+        key = {"x-api-key": (person or self.caller_of(route)).key}
+        if route.rule.startswith("/v1/incoming/"):
+            # Nothing is done there without these.
+            key |= {"if-match": "*", "idempotency-key": new_token()}
+        return key
 
 
 def _shared_order(world: World) -> str:
