@@ -8,7 +8,7 @@
 
 It needs no server, no chain and no network: a mode is asked by itself first, and then plays the
 life of tasks in a real engine over SQLite, in a folder that pytest removes. `plugins/README.md`
-says how a mode is written. Only this package needs pytest: `pip install muster[testing]`.
+says how a mode is written. Only this package needs pytest, the extra `testing` of `setup.cfg`.
 """
 
 from __future__ import annotations
