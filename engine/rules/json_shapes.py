@@ -102,7 +102,8 @@ def shown(kept: Any, shape: Shape) -> Any:
 
 
 def takes_null(shape: Shape) -> bool:
-    return "null" in _types(shape) or ("const" in shape and shape["const"] is None)
+    allowed = [shape["const"]] if "const" in shape else shape.get("enum", [None])
+    return "null" in _types(shape) and None in allowed
 
 
 def kinds(shape: Shape) -> list[str]:
