@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine import arrivals, commands, entries, fan_out, freeing, gigs, tasks
 from engine.apply import placed
 from engine.db import db
+from engine.errors import Refused
 from engine.models.command import Command
 from engine.models.task import Task
 
@@ -16,7 +17,8 @@ def step(command: Command) -> commands.Outcome:
     """Give each of them his copy, some at a time, and then answer as if all had been at once.
 
     It may be run again, from its beginning, after it was killed anywhere, and twice at once: nobody
-    is given a second copy. Deleting the task meanwhile stops it.
+    is given a second copy. Deleting the task meanwhile stops it: 409 `task_cancelled` if nobody has
+    one.
     """
     with db.reading():
         task = Task.get(Task.id == command.arguments["task_id"])
@@ -38,10 +40,15 @@ def _close(task: Task) -> dict[str, object]:
     (template,) = tasks.hold(task.number)
     told = fan_out.forwarded(template)
     if not told["targets"]:
+        if template.status != "queued":
+            raise Refused(
+                "task_cancelled", "This task was deleted before anybody had a copy of it."
+            )
         # All of them were paused or full when their turn came.
-        if template.status == "queued" and entries.enqueue(gig, template):
-            freeing.look_again(gig.id)
+        entries.put_again(gig, template)
+        freeing.look_again(gig.id)
         told = {"status": "waiting"}
     elif template.status == "queued":
+        # Not where its owner has deleted it, or another has just closed it.
         fan_out.close(template)
     return arrivals.told(task.id, told)

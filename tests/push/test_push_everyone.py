@@ -10,6 +10,7 @@ import pytest
 
 from engine import commands, fan_out, fan_out_steps
 from engine.db import db
+from engine.errors import Refused
 from engine.models.command import Command
 from engine.models.task import Task
 from tests.processes import Broken, Layout, Stack, Starter, start_stack
@@ -162,8 +163,9 @@ def test_deleting_the_task_stops_what_is_still_to_be_copied(
 
     monkeypatch.setattr(fan_out, "copy_to", then_delete)
     gig.owner.call("DELETE", f"{gig.path}/tasks/{task_id}").ok()
-    outcome = fan_out_steps.step(command)
-    assert isinstance(outcome, commands.Done) and not any(calls)
+    with pytest.raises(Refused) as refused:
+        fan_out_steps.step(command)
+    assert refused.value.code == "task_cancelled" and not any(calls)
     assert _copies(task_id) == []
     assert gig.owner.get(f"{gig.path}/tasks/{task_id}")["task"]["status"] == "cancelled"
 
