@@ -139,12 +139,21 @@ class Play(PlayedGig):
         )
         return None if isinstance(got, Refused) else got.proof
 
+    def decide(self, task_id: str, what: str, act: Callable[[], Any]) -> Any:
+        """The same as `do`, for what may end the task; where it is refused it may not."""
+        before = task_id in self.may_end
+        self.over(task_id)
+        got = self.do(what, act)
+        if isinstance(got, Refused) and not before:
+            self.may_end.discard(task_id)
+        return got
+
     def review(self, proof: Proof, *, approve: bool, requeue: bool | None = None) -> Any:
-        self.over(proof.task_id)
         client = self.client()
         word = "approves" if approve else f"rejects, with requeue={requeue},"
         verdict = proofs.Verdict(approve, requeue=requeue)
-        return self.do(
+        return self.decide(
+            proof.task_id,
             f"{client.name} {word} the work",
             lambda: proofs.review(client.caller, self.gig.id, proof.id, verdict),
         )
@@ -186,8 +195,8 @@ class Play(PlayedGig):
         )
 
     def delete(self, task_id: str) -> Any:
-        self.over(task_id)
-        return self.do(
+        return self.decide(
+            task_id,
             "the owner deletes the task",
             lambda: deletions.delete(self.owner.caller, self.gig.id, task_id),
         )
@@ -207,8 +216,8 @@ class Play(PlayedGig):
         )
 
     def act(self, who: Person, task_id: str, verb: str, body: Mapping[str, Any]) -> Any:
-        self.over(task_id)
-        return self.do(
+        return self.decide(
+            task_id,
             f"{who.name} uses the verb {verb!r} with {dict(body)}",
             lambda: acting.act(who.caller, self.gig.id, task_id, verb, dict(body)),
         )
@@ -230,12 +239,12 @@ class Play(PlayedGig):
         )
 
     def act_at_desk(self, worker: Person, task_id: str, verb: Verb) -> Any:
-        self.over(task_id)
         item, body = self.item(task_id), dict(self.body(verb.name))
         if item is None:
             return None
         name, number = self.gig.distribution, item.number
-        return self.do(
+        return self.decide(
+            task_id,
             f"{worker.name} uses the verb {verb.name!r} at his desk, with {body}",
             lambda: desks.act_on(worker.caller, name, number, verb, body, None),
         )
