@@ -94,7 +94,7 @@ def test_amounts_are_dollars_outside_and_base_units_inside(units: int) -> None:
 
 
 def test_every_bad_member_is_listed_and_what_is_left_out_has_its_default() -> None:
-    shapes = {
+    shapes: dict[str, dict[str, Any]] = {
         "one": {"type": "integer", "default": 1},
         "two": {"type": "string"},
         "when": {"type": "string", "format": "date-time"},
