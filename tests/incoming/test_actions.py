@@ -80,7 +80,8 @@ def test_a_body_of_another_action_or_of_another_shape_is_refused(world: World) -
         ("reassign", {}, ["assigneeId"]),
         ("reassign", {"mailbox_id": "MBX_1", "assigneeId": 9}, ["mailbox_id"]),
     ]
-    rows += [("plan", {"plannedStart": one}, ["plannedStart"]) for one in (None, 5, [], "x" * 41)]
+    odd: list[Any] = [None, 5, [], "x" * 41]
+    rows += [("plan", {"plannedStart": one}, ["plannedStart"]) for one in odd]
     rows += [("plan", {"plannedStart": one}, ["plannedStart"]) for one in ("soon", "2026-10-19")]
     rows += [
         ("plan", {"plannedStart": f"2026-10-19T14:00:00{zone}"}, ["plannedStart"])

@@ -32,9 +32,7 @@ def test_the_most_pressing_come_first_and_then_the_oldest(world: World) -> None:
     ]
     # Two of one second, and one that is older than those before it.
     for number, at in ((2, 5_900), (4, 5_100), (0, 4_000), (5, 3_000)):
-        db.write(
-            lambda n=number, a=at: Task.update(created_at=a).where(Task.id == sent[n]).execute()
-        )
+        db.write(Task.update(created_at=at).where(Task.id == sent[number]).execute)
     assert [found["title"] for found in items(worker)] == ["2", "4", "3", "1", "6", "5", "0"]
 
 
@@ -89,7 +87,7 @@ def _fill(place: Gig, worker: Person, count: int) -> None:
         else "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
         "SELECT i FROM n)"
     )
-    columns = [one.column_name for one in Task._meta.sorted_fields if one.name != "number"]  # type: ignore[attr-defined]
+    columns = [one.column_name for one in Task._meta.sorted_fields if one.name != "number"]
     told = {"id": "n.i || task.id", "created_at": "task.created_at + n.i"}
     read = ", ".join(told.get(name, f"task.{name}") for name in columns)
     listed = ", ".join(f'"{name}"' for name in columns)
