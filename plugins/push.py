@@ -93,8 +93,7 @@ def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
 
 def _onwards(gig: GigFacts, task: TaskFacts) -> Plan:
     """To another worker. A copy is its worker's alone, and ends with him; and what its owner gave
-    to one worker is not copied to all others, but goes back to him."""
-    pick = STRATEGIES[gig.distribution]
-    if task.copy or (task.assigned and pick == "everyone"):
+    to one worker, with its private details, goes back to the owner (D-01)."""
+    if task.copy or task.assigned:
         return (PutBack(),)
-    return (PushTo(pick),)
+    return (PushTo(STRATEGIES[gig.distribution]),)

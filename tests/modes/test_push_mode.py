@@ -79,7 +79,8 @@ def test_what_its_worker_rejects_or_reports_goes_to_another(mode: modes.Mode) ->
 def test_what_is_taken_from_its_worker_goes_to_another(mode: modes.Mode) -> None:
     assert mode.released(GIG, HELD) == (PushTo("in_turn"),)
     assigned = replace(HELD, assigned=True)
-    assert mode.released(GIG, assigned) == (PushTo("in_turn"),)
+    # Its owner named whom he wants it done by, and told him more than others are told.
+    assert mode.released(GIG, assigned) == (PutBack(),)
     # A copy ends with its worker, and what was given to one is not copied to all.
     assert mode.released(TO_ALL, COPY) == (PutBack(),)
     assert mode.released(TO_ALL, assigned) == (PutBack(),)
