@@ -14,7 +14,7 @@ from tests.processes import SQLITE, Starter
 
 README = Path(__file__).parents[2] / "README.md"
 LETTER = b"Subject: A bird\r\nFrom: ana@example.com\r\n\r\nWhich one is it?\r\n"
-NO_USER, TRY_AGAIN = 67, 75
+SEND_BACK, TRY_AGAIN = 65, 75
 
 
 @pytest.mark.rule("T-01")
@@ -37,6 +37,6 @@ def test_the_readmes_script_makes_a_task_of_a_letter(start_stack: Starter, tmp_p
     assert deliver(to, stack.serves[0].port) == 0
     (task,) = gig.owner.get(f"{gig.path}/queue")["tasks"]
     assert (task["subject"], task["payload"]) == ("A bird", "Which one is it?\n")
-    assert deliver("nobody@tasks.example.com", stack.serves[0].port) == NO_USER
+    assert deliver("nobody@tasks.example.com", stack.serves[0].port) == SEND_BACK
     (closed,) = free_ports(1)
     assert deliver(to, closed) == TRY_AGAIN
