@@ -251,13 +251,14 @@ def _pass_on(number: int, own: int | None) -> Plan:
 
 
 def _complete(gig: GigFacts, task: TaskFacts, response: str, now: int) -> Plan:
-    started_at = task.memo.get("started_at")
-    minutes = None if started_at is None else (now - started_at) // wall_times.MINUTE
+    """What was never started counts as begun when it was done: nobody knows of an effort."""
+    started_at = task.memo.get("started_at") or now
+    minutes = (now - started_at) // wall_times.MINUTE
     price = gig.price_units if task.price_units is None else task.price_units
     pays = task.price_tbd or max(price, task.held_price_units or 0) > 0
     return (
         Stage(COMPLETED),
-        Remember({"response": response, "effort_minutes": minutes}),
+        Remember({"response": response, "started_at": started_at, "effort_minutes": minutes}),
         HandIn((response,)) if pays else MoveTask("complete"),
     )
 

@@ -45,8 +45,8 @@ MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "actualStartUtc": {**_UTC, **_TEXT_OR_NULL},
     "actualEffortMinutes": {
         **_WHOLE_OR_NULL,
-        "description": "Whole minutes from its start to its completion; null where it was "
-        "completed without having been started, since nobody knows then.",
+        "description": "Whole minutes from its start to its completion; 0 where it was "
+        "completed without having been started.",
     },
 }
 

@@ -76,7 +76,10 @@ def test_the_planned_lifecycle_of_one_request(world: World) -> None:
     done(use(atlas, seen["id"], "complete", response, **complete))
     told = item(atlas)
     changed = {"status": "completed", "responseState": "answered", **response}
-    assert told == {**planned, **changed, "etag": told["etag"]}
+    # It was never started, so it counts as begun when it was done.
+    facts = {"actualStartUtc": told["actualStartUtc"], "actualEffortMinutes": 0}
+    assert told == {**planned, **changed, **facts, "etag": told["etag"]}
+    assert told["actualStartUtc"][19:] == "Z"
 
 
 @pytest.mark.rule("I-02")

@@ -121,8 +121,11 @@ def test_starting_and_completing_say_what_happened(mode: modes.Mode) -> None:
     started = (Stage("inprogress"), Remember({"started_at": NOW}))
     assert mode.act(GIG, MINE, act("start")) == started
     begun = replace(MINE, stage="inprogress", memo={"started_at": NOW - HOUR - 59_999})
-    for task, minutes in ((begun, 60), (replace(MINE, stage="planned"), None)):
-        told = {"response": "Done.", "effort_minutes": minutes}
+    for task, since, minutes in (
+        (begun, NOW - HOUR - 59_999, 60),
+        (replace(MINE, stage="planned"), NOW, 0),
+    ):
+        told = {"response": "Done.", "started_at": since, "effort_minutes": minutes}
         assert mode.act(GIG, task, act("complete", response="Done.")) == (
             Stage("completed"),
             Remember(told),
