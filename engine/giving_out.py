@@ -22,6 +22,9 @@ from engine.push_candidates import Candidate
 CHUNK = 50
 # With so many who are free, those who have lost a task are looked at task by task.
 FEW = 200
+# Classes of tags and price that nobody who is free wants, which a pass leaves out in its statements;
+# what is of any other is looked at task by task.
+MOST_UNWANTED = 200
 # Below every key of a queue.
 _BEFORE_ALL = (-(2**63) + 1, 0)
 
@@ -60,7 +63,8 @@ def give_out(gig: Gig, most: int, placed: Placed) -> int:
         fitting = push_candidates.matching(gig, task, free)
         if not fitting:
             # Nor will any other of the same tags and price find somebody.
-            unwanted.append(facet)
+            if len(unwanted) < MOST_UNWANTED:
+                unwanted.append(facet)
             continue
         taken_by = _give(gig, task, push_candidates.not_lost(task, fitting), placed)
         if taken_by:
