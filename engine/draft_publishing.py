@@ -33,8 +33,8 @@ def publish(caller: Caller, gig_id: str, task_id: str) -> Taken:
     def write() -> Taken:
         gig = gigs.get(gig_id)
         permit("draft.publish", caller, gig)
+        gig = gigs.held(gig.id)
         gigs.require_open(gig)
-        gigs.share(gig.id)
         held = arrivals.hold_assignee(task_id)
         task = drafts.locked(gig, task_id)
         _check(gig, task, held)

@@ -25,7 +25,7 @@ from engine.forms import Form
 from engine.ids import new_id
 from engine.models.gig import Gig
 from engine.models.task import Task
-from engine.modes import takes_orders
+from engine.modes import ask, takes_orders
 from engine.operations import Caller, permit
 from engine.spending import BY_OWNER, Counted
 
@@ -86,11 +86,24 @@ def take_in(
         repeated = _repeat_of(gig, sent, actor, by_owner)
         if repeated is not None:
             return repeated
+    gig = _held(gig, sent)
     gigs.require_open(gig)
     taken = _make(gig, sent, actor, by_owner) or _repeat_of(gig, sent, actor, by_owner)
     if taken is None:
         raise Refused("try_again", "Two requests met here. Send it again.")
     return taken
+
+
+def _held(gig: Gig, sent: Form) -> Gig:
+    """The gig as it stays until the task is in somebody's hands, where it may come there at once.
+
+    What is handed out after its gig was cancelled could not be paid (G-08). What only waits needs
+    no lock: `cancellation.sweep` closes what comes in late, and nobody takes it from a closed gig.
+    """
+    if sent.draft:
+        return gig
+    is_queued = ask(gig.distribution).select(gigs.facts(gig)).shelf == "queue"
+    return gig if is_queued and sent.assign_to is None else gigs.held(gig.id)
 
 
 def _redraft(gig: Gig, sent: Form, draft_id: str, actor: str) -> dict[str, Any]:
@@ -155,7 +168,11 @@ def _make(gig: Gig, sent: Form, actor: str, by_owner: bool) -> Taken | None:
     task = Task(number=made[0][0], **values)
     if gig.task_escrow:
         return Taken(command=task_escrow.begin(gig, task))
-    return arrivals.taken(arrivals.hand_out(gig, task, actor=actor))
+    told = arrivals.hand_out(gig, task, actor=actor)
+    if task.status == "claimed":
+        # A mode with a queue has given it to somebody all the same.
+        gigs.require_open(gigs.held(gig.id))
+    return arrivals.taken(told)
 
 
 def _fund_again(gig: Gig, known: Task, actor: str, by_owner: bool) -> Taken:
