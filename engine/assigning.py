@@ -116,7 +116,12 @@ def _refuse(gig: Gig, task: Task) -> None:
 
 
 def _confirm(caller: Caller, task: Task, mailbox: Mailbox) -> Assigned:
-    """What its holder took himself now counts as given to him; nothing else changes."""
+    """What its holder took himself now counts as given to him; nothing else changes.
+
+    What he was offered is his: the word of the gig's owner counts as his own (U-04).
+    """
+    if task.accept_by is not None:
+        holding.accept(task, caller.account_id)
     if task.assignee_id != mailbox.id:
         Task.update(assignee_id=mailbox.id).where(Task.number == task.number).execute()
         task.assignee_id = mailbox.id

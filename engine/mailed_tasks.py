@@ -17,6 +17,10 @@ from engine.rules import mail_addresses, mime
 from engine.rules.mail_addresses import GigAddress
 
 ACTOR = "mail"
+# Before a Message-ID, so that it is no external id of the webhook's.
+PREFIX = "mail:"
+# Answered to a server, a refusal for this would go back to whoever wrote, who can do nothing.
+_MISMATCH = "external_id_mismatch"
 
 
 def address_of(gig: Gig) -> str | None:
@@ -30,9 +34,10 @@ def address_of(gig: Gig) -> str | None:
 def submit(raw: bytes, to: str | None) -> Taken:
     """Make a task of a letter: its subject, its text, and its Message-ID as `external_id` (T-04).
 
-    `to` is the envelope's recipient; without it the letter's headers are looked through. Answers as
-    the webhook does, or `ignored` with a reason for what no person sent, or the mode takes no mail
-    for (O-03). 404 where no recipient is a gig, 403 `wrong_token`; attachments are not kept.
+    `to` is the envelope's recipient, bare or as a header writes it; without it the letter's headers
+    are looked through. Answers as the webhook does, or `ignored` with a reason for what no person
+    sent, what has the Message-ID of another letter, or the mode takes no mail for (O-03).
+    404 where no recipient is a gig, 403 `wrong_token`; attachments are not kept.
     """
     address = _recipient(raw, to)
     with db.reading():
@@ -43,7 +48,7 @@ def submit(raw: bytes, to: str | None) -> Taken:
         payload=letter.body,
         content_type=letter.content_type,
         subject=letter.subject,
-        external_id=letter.message_id or None,
+        external_id=f"{PREFIX}{letter.message_id}" if letter.message_id else None,
     )
 
     def write() -> Taken:
@@ -53,7 +58,12 @@ def submit(raw: bytes, to: str | None) -> Taken:
             return Taken(_ignored(reason))
         return submissions.take_in(gig, sent, actor=ACTOR)
 
-    return db.write(write)
+    try:
+        return db.write(write)
+    except Refused as refusal:
+        if refusal.code != _MISMATCH:
+            raise
+        return Taken(_ignored(_MISMATCH))
 
 
 def _recipient(raw: bytes, to: str | None) -> GigAddress:
@@ -63,7 +73,7 @@ def _recipient(raw: bytes, to: str | None) -> GigAddress:
             "mail_not_configured",
             "This install takes no mail. Its operator sets MUSTER_INBOUND_EMAIL_DOMAIN.",
         )
-    for address in mime.recipients(raw) if to is None else [to]:
+    for address in mime.recipients(raw) if to is None else mime.addresses([to]):
         found = mail_addresses.parse(address, domain)
         if found is not None:
             return found

@@ -18,7 +18,8 @@ from email.utils import getaddresses
 from typing import TypeVar
 
 MAX_SUBJECT = 500
-MAX_ID = 255
+# With what is put before it, of 255 characters that an external id may have.
+MAX_ID = 250
 # Of a header no more is looked at, and no more parts of a letter: some take ever longer to read.
 MAX_HEADER = 10_000
 MAX_ADDRESSES = 100
@@ -62,9 +63,7 @@ def recipients(raw: bytes) -> list[str]:
     """Whom a letter went to, by its headers, in the order of `RECIPIENTS`; little is read of it."""
     head = BytesHeaderParser(policy=_POLICY).parsebytes(raw[:MAX_HEAD])
     return [
-        address
-        for name in RECIPIENTS
-        for address in _addresses(_header(head, name))[:MAX_ADDRESSES]
+        address for name in RECIPIENTS for address in addresses(_header(head, name))[:MAX_ADDRESSES]
     ]
 
 
@@ -132,7 +131,8 @@ def _message_id(message: Message) -> str:
     return text if len(text) <= MAX_ID else ""
 
 
-def _addresses(headers: list[str]) -> list[str]:
+def addresses(headers: list[str]) -> list[str]:
+    """The bare addresses in what such headers say: of `"Ana" <ana@x.org>` what is in brackets."""
     none: list[tuple[str, str]] = []
     return [address for _, address in _tried(lambda: getaddresses(headers), none) if address]
 

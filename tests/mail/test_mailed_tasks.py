@@ -78,6 +78,8 @@ def test_the_recipient_is_the_envelopes_or_else_in_the_headers(mailed: World) ->
     for name in ("Delivered-To", "X-Original-To", "To", "Cc"):
         made = letter(**{name: f'"Who, ever <x>" <{address(gig)}>, somebody@{DOMAIN}'})
         assert task_of(gig, post(mailed, made))["subject"] == "A bird"
+    for to in (f"<{address(gig)}>", f'"Who, ever" <{address(gig).upper()}>', f" {address(gig)} "):
+        assert task_of(gig, post(mailed, letter(), to))["subject"] == "A bird"
     # What the envelope says comes first, and alone.
     assert task_of(other, post(mailed, letter(To=address(gig)), address(other)))
     post(mailed, letter(To=address(gig)), "nobody@example.com").refused(404, "not_found")
@@ -94,11 +96,20 @@ def test_a_letter_that_is_delivered_twice_makes_one_task(mailed: World) -> None:
     again = letter(Message_ID="<one@example.com>", Received="from elsewhere")
     assert post(mailed, again, address(gig)).ok() == first
     task = gig.owner.get(f"{gig.path}/tasks/{first['message_id']}")["task"]
-    assert task["external_id"] == "one@example.com"
+    assert task["external_id"] == "mail:one@example.com"
     other = letter(Message_ID="<one@example.com>", Received="from elsewhere")
     other.set_content("Something else.")
-    post(mailed, other, address(gig)).refused(409, "external_id_mismatch")
+    # An error would be sent back to whoever wrote it.
+    answer = post(mailed, other, address(gig)).ok()
+    assert answer == {"status": "ignored", "reason": "external_id_mismatch"}
     assert len(gig.owner.get(f"{gig.path}/queue")["tasks"]) == 1
+    # A webhook's own ids are others.
+    mailed.send(gig, external_id="one@example.com").ok()
+    longest = "a" * 250
+    assert (
+        task_of(gig, post(mailed, letter(Message_ID=f"<{longest}>"), address(gig)))["external_id"]
+        == f"mail:{longest}"
+    )
 
 
 @pytest.mark.rule("G-04")

@@ -248,3 +248,18 @@ def test_who_reports_an_offer_has_passed_on_it(world: World) -> None:
     mine.post(f"{gig.path}/queue/{task_id}/violation", {"violation": "Spam."})
     assert holder(gig, task_id, workers) is other
     mine.call("POST", accept(gig, task_id)).refused(410, "claim_lost")
+
+
+@pytest.mark.rule("U-04", "A-01")
+def test_an_offer_that_its_owner_assigns_to_the_same_worker_is_his(world: World) -> None:
+    gig, (mine,) = offering(world, workers=1)
+    task_id = world.task(gig)
+    clock.advance(ACCEPT - 5)
+    before = clock.now()
+    gig.owner.post(f"{gig.path}/tasks/{task_id}/assign", {"assign_to": mine.mailbox["id"]})
+    run_out()
+    (held,) = inbound(mine)
+    assert held["accept_by"] is None
+    assert times.parse_ms(held["expires_at"]) >= before + TIMEOUT * clock.SECOND
+    mine.post(f"{gig.path}/tasks/{task_id}/heartbeat")
+    assert events(gig).count("task.accepted") == 1

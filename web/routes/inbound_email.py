@@ -30,12 +30,13 @@ def take(query: dict[str, Any]) -> Any:
     """Take in a letter as a task; a mail server calls this for each recipient.
 
     The address is the `inbound_email` of a gig, whose token is in it. The task's subject is the
-    letter's, its payload the plain text, or else the HTML; attachments are not kept. The Message-ID
-    is its `external_id`, so a letter that is delivered twice makes one task.
+    letter's, its payload the plain text, or else the HTML; attachments are not kept. `mail:` and
+    the Message-ID are its `external_id`, so a letter that is delivered twice makes one task.
 
-    Automatic replies and bounces are ignored, as is mail to a gig whose mode takes none: 200 with
-    `ignored` and the reason. Everything else is answered as by the gig's webhook. 404 where none of
-    the recipients is a gig; 503 where the install takes no mail.
+    Automatic replies and bounces are ignored, as is another letter under a Message-ID that has been
+    seen, and mail to a gig whose mode takes none: 200 with `ignored` and the reason.
+    Everything else is answered as by the gig's webhook. 404 where none of the recipients is a gig;
+    503 where the install takes no mail.
     """
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed()

@@ -18,11 +18,12 @@ class SubmitQuery(TextForm):
 
 class MailQuery(Schema):
     to = text(
-        320,
+        998,
         1,
         load_default=None,
         metadata={
-            "description": "The envelope's recipient; without it, the first address of a gig in "
+            "description": "The envelope's recipient, bare or with a name and angle brackets; "
+            "without it, the first address of a gig in "
             "the headers Delivered-To, X-Original-To, To and Cc."
         },
     )
@@ -105,6 +106,7 @@ class MailTaken(Submitted):
     reason = fields.String(
         metadata={
             "description": "As for the webhook; or why it was ignored: `auto_submitted`, `bounce`, "
-            "or the name of a mode that takes no mail."
+            "`external_id_mismatch` (another letter has come under its "
+            "Message-ID), or the name of a mode that takes no mail."
         }
     )
