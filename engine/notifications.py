@@ -50,6 +50,9 @@ NEWS: Mapping[str, News] = {
     "task.assigned": News((HOLDER,), "A task was given to you: {gig}"),
     "task.pushed": News((HOLDER,), "A task was pushed to you: {gig}"),
     "task.held_back": News((OWNER,), "A task waits for you as a draft: {gig}"),
+    "task.copies_held_back": News(
+        (OWNER,), "Not all workers got their copy, for the day's limit was reached: {gig}"
+    ),
     "task.violation": News((OWNER,), "A worker reported a task: {gig}"),
     "endpoint.disabled": News((REGISTRANT,), "A webhook of yours was disabled: {gig}"),
     "order.delivered": News((CLIENT,), "Your order was delivered: {gig}"),

@@ -7,16 +7,16 @@ at in the order in which the workers would be tried, until one of them is free.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from engine import allowances, available_work, rows
+from engine import allowances, available_work, push_filters, rows
 from engine.db import db
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
+from engine.push_filters import Filter
 from engine.rules import tag_matching
 
 # Mailboxes whose limits are looked at together; of the first few one is usually free.
@@ -29,7 +29,7 @@ SELECT id, account_id, turn, priority, paused,
     filter_accept_tbd
 FROM mailbox WHERE gig_id = ? AND status = 'active' ORDER BY id
 """
-_LOST = "SELECT mailbox_id FROM exclusion WHERE task_number = ?"
+_LOST = "SELECT task_number, mailbox_id FROM exclusion WHERE task_number IN ({marks})"
 
 
 class Candidate(NamedTuple):
@@ -66,31 +66,46 @@ def matching(gig: Gig, task: Task, candidates: Sequence[Candidate]) -> list[Cand
         key = one[8:]
         passes = told.get(key)
         if passes is None:
-            passes = told[key] = passes_filter(gig, task, json.loads(one.filter_tags), one)
+            passes = told[key] = passes_filter(gig, task, one)
         if passes:
             found.append(one)
     return found
 
 
-def passes_filter(gig: Gig, task: Task, tags: list[str], of: Candidate | Mailbox) -> bool:
-    """Does the task pass a filter with these tags? It means what a poll's filter does (Q-04).
-
-    A task without tags passes no filter by tags; one at the gig's price is compared by that; one
-    whose price is to be decided passes unless the filter says no.
-    """
-    if not tag_matching.matches(task.tags, tags, of.filter_tag_match, "any"):
-        return False
-    if task.price_tbd:
-        return bool(of.filter_accept_tbd)
+def passes_filter(gig: Gig, task: Task, of: Candidate | Mailbox) -> bool:
+    """Does the task pass the standing filter?"""
     price = gig.price_units if task.price_units is None else task.price_units
-    least, most = of.filter_price_min_units, of.filter_price_max_units
-    return (least is None or price >= least) and (most is None or price <= most)
+    units = None if task.price_tbd else price
+    return push_filters.of(of).passes(tag_matching.text_of(task.tags), units)
+
+
+def by_filter(candidates: Sequence[Candidate]) -> dict[Filter, list[Candidate]]:
+    """The candidates by their standing filters; each different one is read once."""
+    read: dict[tuple[Any, ...], Filter] = {}
+    found: dict[Filter, list[Candidate]] = {}
+    for one in candidates:
+        key = one[8:]
+        if key not in read:
+            read[key] = push_filters.of(one)
+        found.setdefault(read[key], []).append(one)
+    return found
+
+
+def lost(numbers: Sequence[int]) -> dict[int, set[str]]:
+    """By the number of a task: the mailboxes that are not to be offered it again."""
+    if not numbers:
+        return {}
+    marks = ", ".join("?" for _ in numbers)
+    found: dict[int, set[str]] = {}
+    for number, mailbox_id in db.rows(_LOST.format(marks=marks), numbers):
+        found.setdefault(number, set()).add(mailbox_id)
+    return found
 
 
 def not_lost(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Without those who are not to be offered the task again, and without who has it now."""
-    lost = {row[0] for row in db.rows(_LOST, (task.number,))}
-    return [one for one in candidates if one.id not in lost and one.id != task.mailbox_id]
+    without = lost([task.number]).get(task.number, set()) | {task.mailbox_id}
+    return [one for one in candidates if one.id not in without]
 
 
 def in_order(candidates: Sequence[Candidate], pick: str) -> list[Candidate]:
@@ -131,9 +146,7 @@ def hold(gig: Gig, task: Task, ids: Sequence[str]) -> list[Mailbox]:
     found = [
         one
         for one in rows.find(Mailbox, f"id IN ({marks}) ORDER BY id{lock}", *sorted(ids))
-        if one.status == "active"
-        and not one.paused
-        and passes_filter(gig, task, one.filter_tags, one)
+        if one.status == "active" and not one.paused and passes_filter(gig, task, one)
     ]
     # By a statement that begins now: what was taken before the lock is counted.
     may = available_work.may_take({one.id: allowances.limits(gig, one) for one in found})

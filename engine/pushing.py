@@ -51,8 +51,14 @@ def place(gig: Gig, task: Task, effect: PushTo, placed: Placed) -> dict[str, Any
     if task.status != "queued":
         matching = push_candidates.not_lost(task, matching)
         _let_go(task)
-    elif offered and not matching:
-        return _drop(gig, task, len(active))
+    else:
+        # A plan or an earlier one may have put it on the shelf.
+        entries.withdraw(task)
+        if offered and not matching:
+            return _drop(gig, task, len(active))
+    if offered and turns.are_kept(gig.id):
+        # Many are being given an older one.
+        return _wait(gig, task)
     if offered and giving_out.waits(gig.id):
         return _behind_others(gig, task, placed)
     unpaused = [one for one in matching if not one.paused] if offered else []
@@ -90,10 +96,13 @@ def _wait(gig: Gig, task: Task) -> dict[str, Any]:
 
 
 def _behind_others(gig: Gig, task: Task, placed: Placed) -> dict[str, Any]:
-    """Others wait, so whoever is free gets the oldest of them, and this one comes after those."""
+    """Others wait, so whoever is free gets the oldest of them, and this one comes after those.
+
+    A send looks at the oldest few only, and the bell sees to the rest.
+    """
     waiting = _wait(gig, task)
-    # One, so that no second mailbox is locked after a task: the bell sees to the rest.
-    giving_out.give_out(gig, 1, placed)
+    # One, so that no second mailbox is locked after a task.
+    giving_out.give_out(gig, placed, most=1, pages=1)
     now = Task.get(Task.number == task.number)
     for name, value in now.__data__.items():
         setattr(task, name, value)

@@ -160,10 +160,11 @@ def _make(gig: Gig, sent: Form, actor: str, by_owner: bool) -> Taken | None:
         answer = drafts.make(gig, values, counted.reason, actor)
         return None if answer is None else Taken(answer)
     values["counted_on"] = BY_OWNER if by_owner else counted.day
+    values["counted_units"] = counted.units
     values["status"] = "unfunded" if gig.task_escrow else "queued"
     made = rows.insert(Task, values, tail=_INSERT)
     if not made:
-        spending.uncount(gig, counted, price_units, copies)
+        spending.uncount(gig, counted)
         return None
     task = Task(number=made[0][0], **values)
     if gig.task_escrow:
@@ -189,5 +190,6 @@ def _fund_again(gig: Gig, known: Task, actor: str, by_owner: bool) -> Taken:
         counted = spending.count(gig, price_units)
         if counted.reason is not None:
             return Taken(drafts.hold_back(gig, task, counted.reason, actor))
-        Task.update(counted_on=counted.day).where(Task.id == task.id).execute()
+        kept = {"counted_on": counted.day, "counted_units": counted.units}
+        Task.update(**kept).where(Task.id == task.id).execute()
     return Taken(command=task_escrow.begin(gig, task))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import structlog
 
-from engine import gigs, giving_out, turns
+from engine import fan_out_steps, gigs, giving_out, spending, turns
 from engine.apply import placed
 from engine.db import db
+from engine.giving_out import Reached
 
 # Gigs in which something waits. Each look is at the first row of a shelf.
 _WAITING = """
@@ -29,22 +30,34 @@ def deliver(gig_id: str) -> int:
 
     Safe from many processes at once: one of them has the gig's turns.
     """
-    done = 0
-    while given := db.write(lambda: _some(gig_id)):
-        done += given
+    reached = _go_on(gig_id, None)
+    done = reached.given
+    while reached.position is not None:
+        reached = _go_on(gig_id, reached)
+        done += reached.given
     return done
 
 
-def _some(gig_id: str) -> int:
+def _go_on(gig_id: str, before: Reached | None) -> Reached:
+    return db.write(lambda: _some(gig_id, before))
+
+
+def _some(gig_id: str, before: Reached | None) -> Reached:
     gig = gigs.held(gig_id)
     if gig.status != "active":
-        return 0
+        return Reached()
+    # As whoever sends a task: what the day may cost first, then the turns.
+    spending.hold(gig)
     turns.hold(gig.id)
-    return giving_out.give_out(gig, giving_out.CHUNK, placed)
+    return giving_out.give_out(gig, placed, before)
 
 
 def sweep() -> int:
-    """The same for every gig in which something waits; rung by the scheduler."""
+    """The same for every gig in which something waits; rung by the scheduler.
+
+    What a command was to copy to many, and could not, waits again before.
+    """
+    _take_over_failed()
     with db.reading():
         found = [row[0] for row in db.rows(_WAITING)]
     done = 0
@@ -55,3 +68,13 @@ def sweep() -> int:
             # One gig that cannot be served must not keep the others.
             log.exception("waiting.not_delivered", gig_id=gig_id)
     return done
+
+
+def _take_over_failed() -> None:
+    with db.reading():
+        left_over = turns.left_over()
+    for command_id in left_over:
+        try:
+            fan_out_steps.give_up(command_id)
+        except Exception:
+            log.exception("waiting.not_taken_over", command_id=command_id)

@@ -30,12 +30,14 @@ def up(migrator, db):
     class Rotation(Table):
         gig_id = peewee.TextField(primary_key=True, constraints=[references("gig")])
         turns = peewee.BigIntegerField()
+        command_id = peewee.TextField(null=True)
 
     for table, column, kind in (
         ("account", "working_hours", "TEXT"),
         ("gig", "accept_timeout_seconds", "BIGINT"),
         ("task", "mode_fields", "TEXT"),
         ("task", "accept_by", "BIGINT"),
+        ("task", "counted_units", "BIGINT"),
     ):
         declared = kind if is_postgres else kind.replace("BIGINT", "INTEGER")
         db.execute_sql(f'ALTER TABLE "{table}" ADD COLUMN "{column}" {declared}')

@@ -35,3 +35,5 @@ class Rotation(Table):
 
     gig_id = peewee.TextField(primary_key=True, constraints=[references("gig")])
     turns = peewee.BigIntegerField()
+    # Gives many workers a copy each, while whatever comes after it waits (`engine/turns.py`).
+    command_id = peewee.TextField(null=True)

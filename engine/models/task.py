@@ -80,6 +80,9 @@ class Task(Table):
     mode_fields = JsonField(null=True)
     # Until when its holder has to accept it, which is also when it expires. NULL: it is his.
     accept_by = peewee.BigIntegerField(null=True)
+    # How much that day's spending has of it. Of what is copied to each worker of a gig: what no
+    # copy has used yet.
+    counted_units = peewee.BigIntegerField(null=True)
 
     class Meta:
         indexes = (
