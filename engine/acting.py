@@ -14,9 +14,9 @@ from engine import (
     gigs,
     in_hand,
     mailboxes,
-    shelf,
     task_facts,
     tasks,
+    verb_access,
     verb_effects,
 )
 from engine.apply import apply
@@ -33,8 +33,6 @@ from engine.rules import json_shapes
 
 # Each time somebody else has taken the task in between.
 TRIES = 20
-# In these a task is nobody's to do anything with: not sent yet, or on its way back.
-_NOT_SENT = ("draft", "unfunded", "undoing", "withdrawn")
 
 
 class _Elsewhere(Exception):
@@ -53,7 +51,8 @@ def act(
     """Use a verb of the gig's mode on a task; answers what its plan replies.
 
     404 for a verb that the mode does not have, and for a task that the caller cannot see or, where
-    only its holder may, does not have; 410 `claim_lost` for one that he had.
+    only its holder may, never had; 410 `claim_lost` for one that he had, and 409 `wrong_state` for
+    one that he has handed in.
     """
 
     def write() -> dict[str, Any]:
@@ -65,18 +64,7 @@ def act(
         given = json_shapes.read(body, known.fields, known.required)
         now = clock.now()
         task = hold(gig, task_id, known, caller, mailbox, given, now)
-        if known.holder and mailbox is not None:
-            _require_held(mailbox, task)
-        else:
-            shelf.find(caller, gig, has, task_id)
-        if task.status in _NOT_SENT:
-            raise Refused(
-                "wrong_state",
-                f"This task is {task.status}, so there is nothing to do with it yet.",
-                status_now=task.status,
-            )
-        if mailbox is not None and task.status not in shelf.IN_HANDS:
-            gigs.require_open(gig)
+        verb_access.require_usable(caller, gig, has, task, known, mailbox)
         answer = use(caller, gig, task, known, mailbox, given, now)
         cancellation.catch(gig, task, caller.account_id)
         return answer
@@ -92,9 +80,9 @@ def find(gig: Gig, name: str) -> Verb:
             return verb
     names = ", ".join(verb.name for verb in verbs)
     told = (
-        f"The verbs of a {gig.distribution} gig are: {names}."
+        f"The verbs of the mode {gig.distribution} are: {names}."
         if names
-        else (f"A {gig.distribution} gig has no verbs of its own.")
+        else f"The mode {gig.distribution} has no verbs of its own."
     )
     raise Refused("not_found", told)
 
@@ -112,12 +100,6 @@ def _mailbox(
     if mailbox_id is None and (as_owner or not mailboxes.ids_of(caller, gig)):
         return None
     return in_hand.mailbox_of(caller, gig, task_id, mailbox_id)
-
-
-def _require_held(mailbox: Mailbox, task: Task) -> None:
-    if not in_hand.holds(mailbox, task):
-        in_hand.require_not_lost(mailbox, task)
-        raise not_found("task")
 
 
 def hold(
@@ -158,7 +140,9 @@ def use(
     """Use a verb on a task that is locked by `hold`; answers what its plan replies.
 
     `given` is the body as `json_shapes.read` has read it, `mailbox` the place that the caller acts
-    from. 409 `wrong_stage` where the task is not at a stage that the verb starts from.
+    from. 409 `wrong_stage` where the task is not at a stage that the verb starts from,
+    `wrong_state` where only its holder may and it is done, and `gig_closed` for what would give it
+    to somebody in a gig that is cancelled.
     """
     before = task_facts.of(task)
     if not _starts_from(verb, before):
@@ -168,8 +152,18 @@ def use(
             f"{' or '.join(verb.stages)}.",
             stage=before.stage,
         )
+    if verb.holder and not in_hand.has_now(task):
+        raise Refused(
+            "wrong_state",
+            f"This task is {task.status}, and {verb.name} is for what is in your hands. Go on with "
+            "another one.",
+            status_now=task.status,
+        )
     asked = _asked(gig, caller, verb, mailbox, given, now)
     plan = final(gig, lambda gone: asked(before, gone))
+    if gig.status == "cancelled" and _targets(gig, plan):
+        # What is in hand is finished there, by whoever has it.
+        gigs.require_open(gig)
     answer = apply(plan, gig, task)
     after = task_facts.of(task).stage
     events.append(

@@ -8,15 +8,14 @@ from typing import Any
 
 import simplejson
 
-from engine import acting, cancellation, clock, mode_items, rows, schedules
+from engine import acting, cancellation, clock, in_hand, mode_items, rows, schedules, verb_access
 from engine.db import db
 from engine.errors import not_found
 from engine.models.account import Account
 from engine.models.mailbox import Mailbox
 from engine.modes import Mode, ask, installed
-from engine.operations import Caller, permit
-from engine.plans import Planner, Routed, TaskFacts, Verb
-from engine.rules import json_shapes
+from engine.operations import OWNER, Caller, permit, require
+from engine.plans import ModeInfo, Planner, Routed, TaskFacts, Verb
 from engine.rules.working_hours import DAYS
 
 # Through `mailbox_account_id`, `task_mailbox_id_status` and the unique `mode_item.task_id`. What
@@ -32,13 +31,10 @@ JOIN account AS owner ON owner.id = gig.owner_id
 JOIN task ON task.mailbox_id = mailbox.id
 JOIN mode_item ON mode_item.task_id = task.id
 WHERE mailbox.account_id = ? AND mailbox.status = 'active' AND gig.distribution IN ({names})
-    AND {which}
+    AND task.status IN ('claimed', {done})
+    AND (task.status = 'claimed' OR mode_item.stage IN ({stages}))
 ORDER BY mode_item.rank, task.created_at / 1000, mode_item.number
 """
-# What a desk shows at first is all in hand, and so is what its worker has planned; what is not in
-# hand any more is only looked for where it is asked for.
-_IN_HAND = "task.status = 'claimed'"
-_OF_STAGES = "(task.status = 'claimed' OR mode_item.stage IN ({stages}))"
 
 _FIND = """
 SELECT task.id, mailbox.id FROM mode_item
@@ -55,6 +51,8 @@ JOIN gig ON gig.id = own.gig_id
 JOIN mailbox ON mailbox.gig_id = own.gig_id
 JOIN account ON account.id = mailbox.account_id
 WHERE own.account_id = ? AND own.status = 'active' AND gig.distribution IN ({names})
+    AND (gig.status = 'active' OR gig.status = 'closed' AND EXISTS (
+        SELECT 1 FROM task WHERE task.mailbox_id = own.id AND task.status = 'claimed'))
     AND mailbox.status = 'active' AND account.id <> own.account_id AND account.number > ?
 ORDER BY account.number LIMIT ?
 """
@@ -81,7 +79,7 @@ def listed(caller: Caller, distribution: str, flags: Collection[str]) -> list[di
     with db.reading():
         account = rows.one(Account, "id = ?", caller.account_id)
         assert account is not None, "who calls has an account"
-        found = _routed(caller, mode, sorted(stages), only_in_hand=not flags)
+        found = _routed(caller, mode, sorted(stages))
         now = clock.now()
     shown = [one for one in found if one[1].task.stage in stages]
     taken = tuple(
@@ -98,14 +96,11 @@ def listed(caller: Caller, distribution: str, flags: Collection[str]) -> list[di
     ]
 
 
-def _routed(
-    caller: Caller, mode: Mode, stages: list[str], *, only_in_hand: bool
-) -> list[tuple[str, Routed]]:
-    """What is in the caller's hands, or of these stages, with its revision."""
-    names = mode.info.names
-    which = _IN_HAND if only_in_hand else _OF_STAGES.format(stages=_marks(stages))
-    statement = _ROUTED.format(names=_marks(names), which=which)
-    params = [caller.account_id, *names, *([] if only_in_hand else stages)]
+def _routed(caller: Caller, mode: Mode, stages: list[str]) -> list[tuple[str, Routed]]:
+    """What is in the caller's hands, or done by him and of these stages, with its revision."""
+    names, done = mode.info.names, in_hand.DONE
+    statement = _ROUTED.format(names=_marks(names), done=_marks(done), stages=_marks(stages))
+    params = [caller.account_id, *names, *done, *stages]
     return [_loaded(row) for row in db.rows(statement, params)]
 
 
@@ -142,31 +137,38 @@ def _loaded(row: tuple[Any, ...]) -> tuple[str, Routed]:
     return revision, Routed(facts, requester)
 
 
+def verbs(info: ModeInfo) -> list[Verb]:
+    """Those that are used on a desk: a worker's, not what only the gig's owner may."""
+    return [verb for verb in info.verbs if verb.by - {OWNER}]
+
+
 def act_on(
     caller: Caller,
     distribution: str,
     number: int,
     verb: Verb,
-    body: dict[str, Any],
+    given: dict[str, Any],
     allowed: frozenset[str] | None,
 ) -> None:
     """Use a verb on an item of the caller's own desk that is as he has read it (I-03).
 
-    `allowed` are revisions, None any. In this order: 404 where the item is not his, 412 where it
-    has changed, 409 `wrong_stage`, and then what the mode itself refuses.
+    `given` is the body as `json_shapes.read` has read it; `allowed` are revisions, None any. In
+    this order: 404 where the item is not his, what `verb_access.require_usable` refuses, 412 where
+    it has changed, 409 `wrong_stage`, and then what the mode itself refuses.
     """
     mode = ask(distribution)
 
     def write() -> None:
         task_id, mailbox = _find(caller, mode, number)
         gig = cancellation.hold(mailbox.gig_id)
-        permit("task.act", caller, gig)
-        given = json_shapes.read(body, verb.fields, verb.required)
+        has = permit("task.act", caller, gig)
+        require(has, verb.by)
         now = clock.now()
         task = acting.hold(gig, task_id, verb, caller, mailbox, given, now)
         item = mode_items.of(task.id)
         if task.mailbox_id != mailbox.id or item is None:
             raise not_found("item")
+        verb_access.require_usable(caller, gig, has, task, verb, mailbox)
         mode_items.require_revision(item, allowed)
         acting.use(caller, gig, task, verb, mailbox, given, now)
         cancellation.catch(gig, task, caller.account_id)
@@ -187,7 +189,11 @@ def _find(caller: Caller, mode: Mode, number: int) -> tuple[str, Mailbox]:
 
 
 def colleagues(caller: Caller, limit: int, after: tuple[int] | None) -> list[Colleague]:
-    """Who else works in the caller's gigs of modes with a desk, in the order of their numbers."""
+    """Who else works in the caller's gigs of modes with a desk, in the order of their numbers.
+
+    Of those gigs in which something can be passed on: the active, and the closed in which he has
+    work in hand.
+    """
     names = [name for name, mode in installed().items() if mode.info.desk is not None]
     statement = _COLLEAGUES.format(names=_marks(names))
     behind = 0 if after is None else after[0]

@@ -77,7 +77,7 @@ def check(gig: Gig, form: Form) -> None:
         )
     takes = ask(gig.distribution).info.query
     wrong = {
-        name: f"a {gig.distribution} gig does not take this"
+        name: f"the mode {gig.distribution} does not take this"
         for name in OF_THE_MODE
         if getattr(form, name) is not None and name not in takes
     }

@@ -22,6 +22,8 @@ _LOST = {
 }
 # States of a task that a proof was handed in of.
 HANDED_IN = ("submitted", "approved", "rejected")
+# The same, and where nothing is reviewed.
+DONE = (*HANDED_IN, "completed")
 
 _OF_TASK = """
 SELECT mailbox.id FROM task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
@@ -31,6 +32,9 @@ ENTRY_POINTS = "muster.modes"
 FAULT = "mode_fault"
 # What every webhook, draft or row takes and no mode can mean anything else by.
 TAKEN_NAMES = frozenset({"token", "draft", "draft_id", "external_id", "payload", "content_type"})
+# Under /api, and nobody's desk.
+OWN_PATHS = ("/v1/assignees", "/v1/me")
+_DESK_PATH = re.compile(r"/v[0-9]+(/[a-z0-9][a-z0-9_-]*)+", re.ASCII)
 
 log = structlog.get_logger()
 
@@ -142,13 +146,29 @@ def check(info: ModeInfo) -> None:
     clash = sorted(TAKEN_NAMES & info.fields.keys())
     if clash:
         raise ValueError(f"no field of a mode can be called {', '.join(clash)}")
+    if info.desk is not None:
+        check_desk_path(info.desk.path)
     for verb in info.verbs:
         json_shapes.check(verb.fields)
+        if [one.name for one in info.verbs].count(verb.name) > 1:
+            raise ValueError(f"two of its verbs are called {verb.name!r}")
         if "mailbox_id" in verb.fields:
             raise ValueError(f"{verb.name}: mailbox_id is a member of every verb's body")
         odd = [*(set(verb.required) - verb.fields.keys()), *(set(verb.stages) - set(info.stages))]
         if odd:
             raise ValueError(f"{verb.name}: it names {', '.join(sorted(odd))}, which is not there")
+
+
+def check_desk_path(path: str) -> None:
+    """ValueError says why no desk can be there, whichever other modes there are."""
+    if not _DESK_PATH.fullmatch(path):
+        raise ValueError(
+            f"the desk's path {path!r} must begin with /v1/, or the number of another version, and "
+            "be lower case, so that it is in nobody's way"
+        )
+    for own in OWN_PATHS:
+        if f"{path}/".startswith(f"{own}/"):
+            raise ValueError(f"the desk's path {path!r} is Muster's own; give it another")
 
 
 _modes: dict[str, Mode] = {}
@@ -161,11 +181,23 @@ def install(implementation: object, defaults: object, source: str = "") -> Mode:
     except (pluggy.PluginValidationError, TypeError, ValueError) as error:
         name = source or repr(implementation)
         raise SettingsError(f"The mode {name} is not usable: {error}.") from error
-    for name in mode.info.names:
-        if name in _modes and _modes[name].info != mode.info:
-            raise SettingsError(f"Two installed modes are called {name!r}; uninstall one of them.")
-        _modes[name] = mode
+    _require_apart(mode.info)
+    _modes.update(dict.fromkeys(mode.info.names, mode))
     return mode
+
+
+def _require_apart(info: ModeInfo) -> None:
+    """No two modes have one name, or one path for their desks; the same may come again."""
+    for name, other in _modes.items():
+        if other.info == info:
+            continue
+        if name in info.names:
+            raise SettingsError(f"Two installed modes are called {name!r}; uninstall one of them.")
+        if info.desk and other.info.desk and info.desk.path == other.info.desk.path:
+            raise SettingsError(
+                f"The installed modes {name!r} and {info.names[0]!r} have one path for their "
+                f"desks, {info.desk.path}; uninstall one of them."
+            )
 
 
 @contextmanager

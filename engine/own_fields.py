@@ -25,13 +25,17 @@ def of_form(gig: Gig, own: Mapping[str, Any], payload: str, subject: str) -> dic
 def of_payload(gig: Gig, payload: str, own: Mapping[str, Any] = {}) -> dict[str, Any]:
     """Those that a payload names, where its mode reads it, but for what `own` says already.
 
-    Its other members are the payload's own business.
+    Its other members are the payload's own business, and null says nothing where it is no value.
     """
     info = ask(gig.distribution).info
     if not info.fields_in_body:
         return {}
     asked = {name: shape for name, shape in info.fields.items() if name not in own}
-    given = {name: one for name, one in json_text.members(payload).items() if name in asked}
+    given = {
+        name: one
+        for name, one in json_text.members(payload).items()
+        if name in asked and _says(one, asked[name])
+    }
     read = json_shapes.read(given, asked)
     return {name: read[name] for name in given}
 
@@ -42,13 +46,14 @@ def keep(gig: Gig, said: Mapping[str, Any], subject: str) -> dict[str, Any] | No
     shapes = mode.info.fields
     if not shapes:
         return None
-    known = {
-        name: one
-        for name, one in said.items()
-        if name in shapes and (one is not None or json_shapes.takes_null(shapes[name]))
-    }
+    known = {name: one for name, one in said.items() if name in shapes and _says(one, shapes[name])}
     sent = Sent(json_shapes.with_defaults(known, shapes), subject)
     return dict(mode.read_fields(facts(gig), sent))
+
+
+def _says(one: Any, shape: json_shapes.Shape) -> bool:
+    """A null says something only where it is a value."""
+    return one is not None or json_shapes.takes_null(shape)
 
 
 def shown(gig: Gig, kept: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -109,7 +109,15 @@ VERBS = (
     Verb(
         "complete",
         "Say what came of it. Where the gig pays, the response is reviewed as any proof is.",
-        {"response": {"type": "string", "minLength": 1, "maxLength": 8000}},
+        {
+            "response": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 8000,
+                "pattern": r"\S",
+                "description": "Not only blanks.",
+            }
+        },
         required=("response",),
         stages=(PLANNED, IN_PROGRESS),
         holder=True,
@@ -174,6 +182,7 @@ def read_fields(gig: GigFacts, sent: Sent) -> Mapping[str, Any]:
         raise invalid("title", "say in a few words what is to be done, here or as the subject")
     start = sent.fields.get("suggested_start")
     if start is not None:
+        start = times.of_query(start)
         try:
             incoming_items.proposed(start, ZoneInfo("UTC"))
         except ValueError as error:
@@ -224,9 +233,13 @@ def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
 
 
 def _onwards(task: TaskFacts) -> Plan:
-    """Back to the owner if he had named the worker himself, and else to the next one."""
+    """Back to the owner if he had named the worker himself, and else to the next one.
+
+    Nothing of what its worker had planned or done stays with it, also while nobody has it.
+    """
     by_owner = task.assigned and not task.memo.get("passed")
-    return (PutBack(),) if by_owner else (PushTo("in_turn"),)
+    where = PutBack() if by_owner else PushTo("in_turn")
+    return (Stage(FLOATING), Remember(UNPLANNED), where)
 
 
 @impl

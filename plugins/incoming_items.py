@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from engine.plans import Planner, Routed, TaskFacts
-from engine.rules import wall_times
+from engine.rules import times, wall_times
 from engine.rules.free_time import FreeTime
 
 FLOATING, PLANNED, IN_PROGRESS, COMPLETED = "floating", "planned", "inprogress", "completed"
@@ -116,6 +116,11 @@ def proposed(text: str, zone: ZoneInfo) -> str:
     it; ValueError says what is wrong with it."""
     if wall_times.is_local(text):
         at = wall_times.reached(wall_times.parse(text), zone)
+    elif not times.is_instant(text):
+        raise ValueError(
+            "give a local time like 2026-10-19T14:00:00, or one with its offset like "
+            "2026-10-19T14:00:00+02:00"
+        )
     else:
         at = wall_times.parse_with_offset(text)
     return wall_times.iso(at, zone)

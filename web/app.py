@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Response
 from flask_smorest import Api
 
 from engine import development
@@ -121,12 +121,14 @@ def create(runtime: Runtime) -> Flask:
         reputation.routes,
         public.routes,
         planning.routes,
-        *desks.blueprints(),
     ):
         api.register_blueprint(blueprint)
     if runtime.settings.is_dev:
         development.check_stage()
         api.register_blueprint(dev.routes)
+    for mode, blueprint in desks.blueprints():
+        desks.require_free(app, mode)
+        api.register_blueprint(blueprint)
     own = next(app.url_map.iter_rules("api-docs.openapi_json"))
     openapi.finish(api.spec, api.ma_plugin.converter, own)
     app.config["API"] = api
@@ -136,9 +138,17 @@ def create(runtime: Runtime) -> Flask:
     app.register_blueprint(fund_page.routes)
     errors.register(app)
     app.after_request(limits.headers)
+    app.after_request(_without_type)
     metrics.count_requests(app)
     log_requests(app)
     return app
+
+
+def _without_type(answer: Response) -> Response:
+    """What has no body has no type of one."""
+    if answer.status_code == 204:
+        answer.headers.pop("content-type", None)
+    return answer
 
 
 class _Api(Api):  # type: ignore[misc]

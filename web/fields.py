@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from unicodedata import category
 
 from flask import current_app
 from marshmallow import ValidationError, fields, validate
@@ -113,6 +114,17 @@ def text(most: int, least: int = 0, **kwargs: Any) -> fields.String:
     """A string of bounded length, in characters."""
     many = f"give at most {most} characters" if least == 0 else f"give {least} to {most} characters"
     return fields.String(validate=validate.Length(min=least, max=most, error=many), **kwargs)
+
+
+def name(most: int, **kwargs: Any) -> fields.String:
+    """What is shown as a name: one line, and not only blanks."""
+
+    def check(value: str) -> None:
+        if not value.strip() or any(category(one) in ("Cc", "Zl", "Zp") for one in value):
+            raise ValidationError("give a name of one line, not only blanks")
+
+    many = validate.Length(min=1, max=most, error=f"give 1 to {most} characters")
+    return fields.String(validate=[many, check], **kwargs)
 
 
 def one_of(*names: str, **kwargs: Any) -> fields.String:

@@ -53,6 +53,6 @@ def of_mode(form: type[Schema], distribution: str) -> Schema:
     untaken = {"token", *OF_THE_MODE} - {*info.query, *info.fields}
     schema: Schema = made()
     names = ", ".join(name for name in schema.fields if name not in untaken)
-    made.taken = f"a {distribution} gig takes {names}"
+    made.taken = f"the mode {distribution} takes {names}"
     _made[form, distribution] = info, schema
     return schema

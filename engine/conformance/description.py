@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from importlib.metadata import entry_points
 
 from engine import roles
 from engine.conformance import faults, schemas
 from engine.forms import OF_THE_MODE
 from engine.gig_settings import DEFAULTS
-from engine.modes import Mode
+from engine.modes import ENTRY_POINTS, Mode, check_desk_path
 from engine.operations import DEFAULT
 from engine.plans import Desk, GigFacts, ModeInfo, Verb
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_PATH = re.compile(r"/v[0-9]+(/[a-z0-9][a-z0-9_-]*)+")
 ROLES = frozenset({roles.OWNER, roles.MEMBER, roles.ACTIVE, roles.ANYONE, roles.BUYER})
 # What a sender may say of a task in any gig (T-01).
 EVERYBODYS = frozenset(
@@ -165,11 +166,16 @@ def _known_stages(info: ModeInfo, what: str, stages: Iterable[str]) -> Iterator[
 
 
 def _desk(info: ModeInfo, desk: Desk) -> Iterator[str]:
-    if not _PATH.fullmatch(desk.path):
-        yield (
-            f"describe(): the desk's path {desk.path!r} must begin with /v1/, or the number of "
-            "another version, and be lower case, so that it is in nobody's way."
-        )
+    try:
+        check_desk_path(desk.path)
+    except ValueError as error:
+        yield f"describe(): {error}."
+    for other in _others(info):
+        if other.desk is not None and other.desk.path == desk.path:
+            yield (
+                f"describe(): the desk's path {desk.path!r} is that of the installed mode "
+                f"{other.names[0]!r}; give it another."
+            )
     if not desk.title:
         yield "describe(): the desk has no title."
     if not desk.shown:
@@ -177,6 +183,15 @@ def _desk(info: ModeInfo, desk: Desk) -> Iterator[str]:
     yield from _known_stages(info, "describe(): the desk shows", desk.shown)
     for flag, stages in desk.flags.items():
         yield from _known_stages(info, f"describe(): the desk's flag {flag!r} adds", stages)
+
+
+def _others(info: ModeInfo) -> Iterator[ModeInfo]:
+    """What other installed modes say of themselves; what cannot be loaded is in nobody's way."""
+    for point in entry_points(group=ENTRY_POINTS):
+        with suppress(Exception):
+            other = point.load().describe()
+            if isinstance(other, ModeInfo) and not set(other.names) & set(info.names):
+                yield other
 
 
 def _sentences(what: str, told: object) -> Iterator[str]:

@@ -34,6 +34,7 @@ from engine.models.proof import Proof
 from engine.modes import Mode
 from engine.order_publishing import Payment
 from engine.plans import Verb
+from engine.rules import json_shapes
 
 # What a verb is used with: a body, or what makes one of the play.
 Bodies = Mapping[str, Mapping[str, Any] | Callable[["Play"], Mapping[str, Any]]]
@@ -243,10 +244,14 @@ class Play(PlayedGig):
         if item is None:
             return None
         name, number = self.gig.distribution, item.number
+
+        def read() -> dict[str, Any]:
+            return json_shapes.read(body, verb.fields, verb.required)
+
         return self.decide(
             task_id,
             f"{worker.name} uses the verb {verb.name!r} at his desk, with {body}",
-            lambda: desks.act_on(worker.caller, name, number, verb, body, None),
+            lambda: desks.act_on(worker.caller, name, number, verb, read(), None),
         )
 
     def body(self, name: str) -> Mapping[str, Any]:

@@ -141,8 +141,9 @@ def _is(given: Any, kind: str) -> bool:
 
 def _of_text(given: Any, shape: Shape) -> Any:
     """By the first type that the text can be read as; a text last, since it is always one."""
+    text = times.of_query(str(given)) if shape.get("format") == DATE_TIME else str(given)
     for kind in sorted(kinds(shape), key=lambda one: one == "string"):
-        read_as = _read_text(str(given), kind)
+        read_as = _read_text(text, kind)
         if read_as is not None:
             return read_as
     raise ValueError(_expected(shape))

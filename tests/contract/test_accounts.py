@@ -9,7 +9,8 @@ from tests.world import World
 
 WRONG = (
     "", " ", "utc", "Europe/berlin", "Berlin", "Europe", "+02:00", "UTC+2", "localtime", "Etc/",
-    "/etc/passwd", "../UTC", "Europe/Berlin ", "posixrules", "Mars/Olympus", 5, None, ["UTC"],
+    "Factory", "/etc/passwd", "../UTC", "Europe/Berlin ", "posixrules",
+    "Mars/Olympus", 5, None, ["UTC"],
 )  # fmt: skip
 
 

@@ -75,6 +75,7 @@ def test_a_body_of_another_action_or_of_another_shape_is_refused(world: World) -
         ("complete", {}, ["response"]),
         ("complete", {"response": ""}, ["response"]),
         ("complete", {"response": None}, ["response"]),
+        ("complete", {"response": " \t\n\u00a0 "}, ["response"]),
         ("complete", {"response": "x" * 8001}, ["response"]),
         ("complete", {"response": "x", "actualEffortMinutes": 5}, ["actualEffortMinutes"]),
         ("reassign", {}, ["assigneeId"]),

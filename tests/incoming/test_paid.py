@@ -69,6 +69,10 @@ def test_rejected_work_floats_for_somebody_else_or_is_the_owners_who_named_its_w
     assert items(has, accepted=True) == []
     if named:
         assert items(other, accepted=True) == []
+        # Nobody has it, so its owner sees nothing of what another has said of it.
+        waiting = place.owner.get(f"{place.path}/tasks/{task_id}")["task"]
+        assert (waiting["status"], waiting["mode"]["stage"]) == ("unassigned", "floating")
+        assert waiting["mode"]["response"] is waiting["mode"]["actual_start"] is None
         assign = {"assign_to": place_of(other)}
         place.owner.post(f"{place.path}/tasks/{task_id}/assign", assign)
     again = item(other)

@@ -10,7 +10,7 @@ from engine.db import db
 from engine.models.task import Task
 from tests.contract.scene import all_hold
 from tests.incoming.world import done, gig, item, items, send, use
-from tests.world import World
+from tests.world import Answer, World
 
 WEEK = {day: [["09:00", "12:30"], ["13:00", "24:00"]] for day in ("mon", "tue", "wed", "thu")}
 
@@ -41,6 +41,7 @@ def test_a_schedule_is_a_zone_and_the_hours_of_a_week(world: World) -> None:
         ({"timezone": "Mars/Olympus"}, "timezone"),
         ({"timezone": None}, "timezone"),
         ({"timezone": "localtime"}, "timezone"),
+        ({"timezone": "Factory"}, "timezone"),
         ({"zone": "UTC"}, "zone"),
         ({"hours": None}, "hours"),
         ({"hours": []}, "hours"),
@@ -145,11 +146,19 @@ def test_a_requesters_proposal_wins_by_the_workers_clock(world: World) -> None:
         # What is suggested can be planned.
         done(use(worker, found["id"], "plan", {"plannedStart": shown}))
 
-    def refused(start: str) -> None:
+    def propose(start: str) -> Answer:
         path = f"/inbound/webhook/{place.id}?token={place.token}&title=x&suggested_start={start}"
-        told = world.call("POST", path, raw=b"", headers={"content-type": "text/plain"})
-        assert list(told.refused(400)["errors"]) == ["suggested_start"]
+        return world.call("POST", path, raw=b"", headers={"content-type": "text/plain"})
 
+    def refused(start: str) -> None:
+        assert list(propose(start).refused(400)["errors"]) == ["suggested_start"]
+
+    # A plus that is not encoded comes as a blank, and is meant as one.
+    propose("2026-10-19T14:00:00+04:00").ok()
+    found = max(items(worker), key=lambda one: one["id"])
+    assert found["suggestedStart"] == "2026-10-19T12:00:00"
+    told = propose("tomorrow").refused(400)["errors"]["suggested_start"]
+    assert "2026-10-19T14:00:00, or" in told and "2026-10-19T14:00:00+02:00" in told
     all_hold(["tomorrow", "2026-02-30T10:00", "2026-10-19", "9999-12-31T23:59:59-12:00"], refused)
 
 

@@ -121,6 +121,33 @@ def test_an_item_is_passed_to_active_workers_of_its_gig_alone(world: World) -> N
     assert "number" not in worker.get("/mailboxes/mine")["mailboxes"][0]
 
 
+@pytest.mark.rule("I-03")
+@pytest.mark.rule("G-08")
+def test_colleagues_are_those_to_whom_something_can_be_passed(world: World) -> None:
+    place = gig(world)
+    worker, colleague = world.worker(place), world.worker(place)
+    send(world, place, assign_to=place_of(worker))
+    seen = item(worker)
+    to = {"assigneeId": number_of(colleague)}
+
+    def names(person: Person) -> list[int]:
+        return [one["id"] for one in person.get("/v1/assignees")["assignees"]]
+
+    assert (names(worker), names(colleague)) == ([number_of(colleague)], [number_of(worker)])
+    place.owner.patch(place.path, {"status": "closed"})
+    # In a closed gig work in hand goes on, and may go on to another.
+    assert (names(worker), names(colleague)) == ([number_of(colleague)], [])
+    done(use(worker, seen["id"], "reassign", to))
+    assert (names(worker), names(colleague)) == ([], [number_of(worker)])
+    place.owner.post(f"{place.path}/cancel")
+    assert names(worker) == names(colleague) == []
+    back = {"assigneeId": number_of(worker)}
+    use(colleague, seen["id"], "reassign", back).refused(409, "gig_closed")
+    # What is in hand is finished by whoever has it.
+    done(use(colleague, seen["id"], "start"))
+    done(use(colleague, seen["id"], "complete", {"response": "Done."}))
+
+
 @pytest.mark.rule("A-01")
 @pytest.mark.rule("I-02")
 @pytest.mark.parametrize("step", ["plan", "start"])

@@ -171,9 +171,11 @@ def test_what_leaves_its_worker_goes_on_or_back_to_the_owner_who_named_him(
         (named, PutBack()),
         (passed, PushTo("in_turn")),
     ):
-        assert mode.released(GIG, task) == (onwards,)
-        assert mode.declined(GIG, task, "MBX_1") == (Exclude("MBX_1", "declined"), onwards)
-        assert mode.rejected(GIG, task, requeue=True) == (Exclude("MBX_1", "proven"), onwards)
+        # Whoever has it next, or nobody, finds nothing of what he had planned or done.
+        anew = (Stage("floating"), Remember(UNPLANNED), onwards)
+        assert mode.released(GIG, task) == anew
+        assert mode.declined(GIG, task, "MBX_1") == (Exclude("MBX_1", "declined"), *anew)
+        assert mode.rejected(GIG, task, requeue=True) == (Exclude("MBX_1", "proven"), *anew)
         assert mode.rejected(GIG, task, requeue=False) == (MoveTask("reject"),)
     assert mode.declined(GIG, MINE, "MBX_2") == (Exclude("MBX_2", "declined"),)
     assert mode.rejected(GIG, TASK, requeue=True) == (MoveTask("reject"),)

@@ -63,7 +63,7 @@ def test_a_name_that_the_mode_does_not_declare_is_refused_with_those_that_it_tak
 ) -> None:
     gig = world.gig(distribution="trial")
     told = world.send(gig, zzz=1).refused(400, "invalid")["errors"]["zzz"]
-    assert told.startswith("Unknown field; a trial gig takes subject, tags, price, ")
+    assert told.startswith("Unknown field; the mode trial takes subject, tags, price, ")
     assert "budget" in told
     assert "reserved_for" not in told
     assert "token" not in told
@@ -93,7 +93,8 @@ def test_a_json_body_may_say_them_too_and_the_query_goes_before_it(world: World)
     assert json.loads(shown["payload"]) == said
     refusal = world.send(gig, '{"parts": true, "note": "\\u0000 ", "weight": "1"}')
     assert sorted(refusal.refused(400, "invalid")["errors"]) == ["note", "parts", "weight"]
-    assert fields_of(gig, world.task(gig, '{"note": null}')) == {"priority": "soft", "note": None}
+    nulls = '{"note": null, "parts": null, "by": null, "priority": null, "budget": null}'
+    assert fields_of(gig, world.task(gig, nulls)) == {"priority": "soft", "note": None}
     for payload in (
         "[1]",
         "plain",
@@ -102,6 +103,16 @@ def test_a_json_body_may_say_them_too_and_the_query_goes_before_it(world: World)
         '{"a":' * 99 + "1" + "}" * 99,
     ):
         assert fields_of(gig, world.task(gig, payload)) == {"priority": "soft"}
+
+
+def test_a_plus_that_was_not_encoded_is_meant_in_a_time_of_the_query(world: World) -> None:
+    gig = world.gig(distribution="trial")
+    path = f"/inbound/webhook/{gig.id}?token={gig.token}"
+    for by in ("2031-03-04T09:00:00+02:00", "2031-03-04T09:00:00%2B02:00"):
+        answer = world.call("POST", f"{path}&by={by}&note=a+b", raw=b"")
+        told = fields_of(gig, answer.ok()["message_id"])
+        assert (told["by"], told["note"]) == ("2031-03-04T09:00:00+02:00", "a b")
+    world.send(gig, '{"by": "2031-03-04T09:00:00 02:00"}').refused(400)
 
 
 def test_an_external_id_stands_for_its_own_fields_as_well(world: World) -> None:

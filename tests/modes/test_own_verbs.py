@@ -87,7 +87,7 @@ def test_a_plan_may_hand_in_a_proof_that_is_reviewed_as_any(world: World) -> Non
     (proof,) = gig.owner.get(f"{gig.path}/proofs")["proofs"]
     assert (proof["status"], proof["proofs"]) == ("pending", ["all done"])
     gig.owner.patch(f"{gig.path}/proofs/{proof['id']}", {"action": "approve"})
-    use(gig, worker, task_id, "finish", text="again").refused(404)
+    use(gig, worker, task_id, "finish", text="again").refused(409, "wrong_state")
 
 
 def test_a_task_is_passed_to_the_account_with_a_number(world: World) -> None:

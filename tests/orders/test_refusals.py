@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from engine.operations import DEFAULT
+from engine.rules import mail_addresses
 from plugins.inbound_order import REFUSES
 from tests.contract.scene import all_hold, everything
 from tests.shop import Shop, shop
@@ -187,9 +189,24 @@ def test_only_a_shop_that_takes_money_refuses_to_be_deleted(world: World) -> Non
 
 
 @pytest.mark.rule("O-03")
+@pytest.mark.rule("T-03")
+def test_an_order_does_not_come_by_mail(backend: tuple[str, str]) -> None:
+    """Nobody reads a refusal of a letter, so it is ignored."""
+    world = World(*backend, INBOUND_EMAIL_DOMAIN="tasks.example.com")
+    place = shop(world)
+    before = everything()
+    to = quote(mail_addresses.of(place.gig.id, place.gig.token, "tasks.example.com"))
+    told = world.call("POST", f"/inbound/email?to={to}", raw=b"Subject: An order\n\none haiku").ok()
+    assert told == {"status": "ignored", "reason": MODE}
+    assert everything() == before
+    world.stop()
+
+
+@pytest.mark.rule("O-03")
 def test_every_refusal_of_the_mode_is_in_these_tables() -> None:
     # Closing is told of in test_closing.py, and there is no bulk file that names buyers.
-    asked = {operation for operation, *_ in VENDORS} | {"gig.close", "task.bulk"}
+    apart = {"gig.close", "task.bulk", "task.send_by_mail"}
+    asked = {operation for operation, *_ in VENDORS} | apart
     assert asked == set(REFUSES) and set(REFUSES) <= set(DEFAULT)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from engine.accounts import SCOPES
-from web.fields import Instant, Time, one_of, text, time_zone
+from web.fields import Instant, Time, name, one_of, text, time_zone
 from web.paging import Page
 
 
@@ -25,7 +25,7 @@ class Key(Schema):
 
 
 class MePatch(Schema):
-    display_name = text(100, 1, metadata={"description": "As others see you."})
+    display_name = name(100, metadata={"description": "As others see you, on one line."})
     timezone = time_zone()
 
 

@@ -12,7 +12,7 @@ from webargs import core
 
 from engine.errors import invalid
 from engine.forms import AVAILABILITIES, OPEN
-from engine.rules import money
+from engine.rules import money, times
 from engine.rules.queue_order import DEFAULT_PRIORITY, MAX_PRIORITY
 from web import strict_json
 from web.fields import (
@@ -84,7 +84,7 @@ class InstantText(Instant):
         self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
     ) -> int:
         if isinstance(value, str):
-            value = value.replace(" ", "+")
+            value = times.of_query(value)
         return super()._deserialize(value, attr, data, **kwargs)
 
 
