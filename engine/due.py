@@ -10,6 +10,12 @@ from engine.models.task import WAITING, QueueEntry, Task
 CHUNK = 200
 
 
+def waits(task: Task) -> bool:
+    """Is it a waiting task whose time has not come? Until then it is nobody's to act on."""
+    not_before = task.not_before if task.status == "queued" else None
+    return not_before is not None and not_before > clock.now()
+
+
 def enqueue() -> int:
     """Offer what is due to whom it is for; answers how many tasks that was. Rung by the sweep.
 

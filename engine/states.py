@@ -97,6 +97,13 @@ TASK: Moves = {
     ("undoing", "end_undo"): "withdrawn",
 }
 
+# A task in these is there for nobody any more.
+DELETED = ("cancelled", "discarded")
+# It was nobody's, or each worker has a copy of it: nothing follows but what its owner decides.
+PASSED_ON = ("dropped", "forwarded")
+# In these nothing happens to a task by itself.
+ENDED = (*DELETED, *PASSED_ON, "completed", "approved", "undoing", "withdrawn")
+
 PROOF: Moves = {
     ("pending", "approve"): "approved",
     ("rejected", "approve"): "approved",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from engine import gigs, in_hand, shelf
+from engine import due, gigs, in_hand, shelf, states
 from engine.errors import Refused, not_found
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
 from engine.operations import Caller
 from engine.plans import Verb
+from engine.rules import times
 
-# In these a task is nobody's to do anything with: not sent yet, or on its way back.
-_NOT_SENT = ("draft", "unfunded", "undoing", "withdrawn")
+# In these a task is nobody's to do anything with: not sent yet, on its way back, or gone on.
+_UNUSABLE = ("draft", "unfunded", "undoing", "withdrawn", *states.PASSED_ON)
 
 
 def require_usable(
@@ -24,19 +25,30 @@ def require_usable(
 ) -> None:
     """May the caller use the verb on the locked task at all, whatever its stage and the body?
 
-    He is of the verb's roles, and the task is locked. 404 for one that he cannot see or, where only
-    its holder may, never had, 410 `claim_lost` for one that he had, 409 `wrong_state` for one that
-    is not sent, and `gig_closed` where nobody has it in hand.
+    He is of the verb's roles, and the task is locked. 404 for one that he cannot see, that is
+    deleted, or, where only its holder may, that he never had; 410 `claim_lost` for one that he had;
+    409 `wrong_state` for one that is not sent, not due, or gone on, and `gig_closed` where nobody
+    has it in hand.
     """
     if verb.holder:
         _require_had(mailbox, task)
     else:
         shelf.find(caller, gig, has, task.id)
-    if task.status in _NOT_SENT:
+    if task.status in states.DELETED:
+        raise not_found("task")
+    if task.status in _UNUSABLE:
         raise Refused(
             "wrong_state",
-            f"This task is {task.status}, so there is nothing to do with it yet.",
+            f"This task is {task.status}, so there is nothing to do with it now.",
             status_now=task.status,
+        )
+    if due.waits(task):
+        until = times.iso_ms(task.not_before)
+        raise Refused(
+            "wrong_state",
+            f"This task waits for its time. Come back at {until}.",
+            status_now=task.status,
+            not_before=until,
         )
     if mailbox is not None and task.status not in shelf.IN_HANDS:
         gigs.require_open(gig)

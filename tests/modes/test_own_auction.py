@@ -181,3 +181,12 @@ def test_a_token_cannot_raise_what_it_may_spend(world: World, gig: Gig) -> None:
     # What the bid has saved may be spent today.
     assert world.send(gig, bidding_seconds=SECONDS, price=15).ok()["status"] == "bidding"
     assert world.send(gig, bidding_seconds=SECONDS, price=1).ok()["reason"] == "over_daily_spend"
+
+
+def test_a_bell_of_what_is_not_due_rings_when_it_is(world: World, gig: Gig) -> None:
+    due = times.iso_ms(clock.now() + 2 * SECONDS * clock.SECOND)
+    task_id = world.task(gig, bidding_seconds=SECONDS, not_before=due)
+    end()
+    assert read(gig, gig.owner, task_id)["mode"]["stage"] == "bidding"
+    end()
+    assert read(gig, gig.owner, task_id)["mode"]["stage"] == "unsold"

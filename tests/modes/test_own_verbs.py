@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine import clock
+from engine.rules import times
 from jobs import actors
 from tests.contract.scene import everything
 from tests.modes.trial_mode import FAULTS
@@ -153,6 +154,15 @@ def test_a_task_that_is_no_workers_has_no_verbs(world: World) -> None:
     draft, task_id = world.task(gig, draft="true"), world.task(gig)
     use(gig, gig.owner, draft, "poke").refused(409, "wrong_state")
     use(gig, worker, draft, "poke").refused(404)
+    deleted, later = world.task(gig), clock.now() + 60 * clock.SECOND
+    gig.owner.call("DELETE", f"{gig.path}/queue/{deleted}").ok()
+    use(gig, gig.owner, deleted, "poke").refused(404)
+    not_due = world.task(gig, not_before=times.iso_ms(later))
+    for person in (gig.owner, worker):
+        refusal = use(gig, person, not_due, "poke").refused(409, "wrong_state")
+        assert refusal["not_before"] == times.iso_ms(later)
+    clock.advance(60)
+    use(gig, worker, not_due, "poke").ok()
     gig.owner.patch(gig.path, {"status": "closed"})
     use(gig, worker, task_id, "take").refused(409, "gig_closed")
     use(gig, gig.owner, task_id, "poke").ok()

@@ -47,6 +47,7 @@ class Problem(Schema):
     )
     mode = fields.String(metadata={"description": "The mode whose fault it is."})
     status_now = fields.String(metadata={"description": "The state that stands in the way."})
+    not_before = fields.String(metadata={"description": "When the task is due."})
     message_id = fields.String(metadata={"description": "The task that it is about."})
     funded = fields.Boolean(
         metadata={"description": "Its deposit is in the contract; it was not handed over."}
