@@ -14,10 +14,10 @@ from engine import (
     gigs,
     in_hand,
     mailboxes,
+    planning,
     task_facts,
     tasks,
     verb_access,
-    verb_effects,
 )
 from engine.apply import apply
 from engine.db import db
@@ -26,9 +26,9 @@ from engine.models.account import Account
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
-from engine.modes import ask
+from engine.modes import FAULT, ask
 from engine.operations import OWNER, Caller, permit, require
-from engine.plans import Act, Assign, AssignAccount, Plan, TaskFacts, Verb
+from engine.plans import Act, Plan, TaskFacts, Verb
 from engine.rules import json_shapes
 
 # Each time somebody else has taken the task in between.
@@ -160,11 +160,11 @@ def use(
             status_now=task.status,
         )
     asked = _asked(gig, caller, verb, mailbox, given, now)
-    plan = final(gig, lambda gone: asked(before, gone))
-    if gig.status == "cancelled" and _targets(gig, plan):
+    plan = planning.final(gig, "act", lambda gone: asked(before, gone))
+    if gig.status == "cancelled" and planning.targets(gig, plan):
         # What is in hand is finished there, by whoever has it.
         gigs.require_open(gig)
-    answer = apply(plan, gig, task)
+    answer = apply(plan, gig, task, "act")
     after = task_facts.of(task).stage
     events.append(
         "task.acted",
@@ -208,7 +208,7 @@ def locked(
             raise not_found("task")
         held = {mailbox.id for mailbox in own if mailbox is not None}
         held |= {seen.mailbox_id} if seen.mailbox_id is not None else set()
-        held |= _targets(gig, _guess(planned, seen))
+        held |= planning.targets(gig, _guess(planned, seen))
         try:
             return db.write(lambda: _locked(gig, task_id, held))  # noqa: B023
         except _Elsewhere:
@@ -220,7 +220,9 @@ def _guess(planned: Callable[[TaskFacts], Plan], seen: Task) -> Plan:
     """What the mode would say to the task as it was seen; nothing where it would refuse."""
     try:
         return planned(task_facts.of(seen))
-    except Refused:
+    except Refused as refusal:
+        if refusal.code == FAULT:
+            raise
         return ()
 
 
@@ -231,34 +233,3 @@ def _locked(gig: Gig, task_id: str, held: set[str]) -> Task:
     if task.mailbox_id is not None and task.mailbox_id not in held:
         raise _Elsewhere
     return task
-
-
-def final(gig: Gig, planned: Callable[[frozenset[str]], Plan]) -> Plan:
-    """The mode's plan, with nobody in it to be given the task who is not active any more.
-
-    It is told who has gone and asked again. Those whom the plan names are held.
-    """
-    gone: frozenset[str] = frozenset()
-    while True:
-        plan = planned(gone)
-        targets = _targets(gig, plan)
-        lost = targets - assignments.hold_active(*targets) if targets else set()
-        if not lost:
-            return plan
-        if lost <= gone:
-            error = ValueError(f"it gives the task to {sorted(lost)}, though told who has gone")
-            raise ask(gig.distribution).fault("plan", error)
-        gone |= lost
-
-
-def _targets(gig: Gig, plan: Plan) -> set[str]:
-    """Whom a plan gives the task to by name."""
-    found = set()
-    for effect in plan:
-        match effect:
-            case Assign(mailbox_id):
-                found.add(mailbox_id)
-            case AssignAccount(number):
-                named = verb_effects.id_of_account(gig, number)
-                found |= {named} if named is not None else set()
-    return found

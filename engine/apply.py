@@ -12,7 +12,9 @@ from engine import (
     given_news,
     holding,
     mode_items,
+    plan_words,
     pushing,
+    spending,
     states,
     task_facts,
     verb_effects,
@@ -24,6 +26,7 @@ from engine.modes import ask, facts
 from engine.plans import (
     Assign,
     AssignAccount,
+    Effect,
     Enqueue,
     Exclude,
     HandIn,
@@ -41,6 +44,8 @@ from engine.plans import (
 
 ACTOR = "engine"
 _FREE = {"assignee_id": None, "reserved_for": None, **holding.NOBODY}
+# A proof of these was handed in.
+_DECIDED = ("submitted", "approved", "rejected")
 # What comes of an effect that does not fit the task, or is none. All else is not the mode's doing.
 _UNFIT = (
     ArithmeticError,
@@ -54,62 +59,88 @@ _UNFIT = (
 )
 
 
-def apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
+def apply(plan: Plan, gig: Gig, task: Task, hook: str) -> dict[str, Any]:
     """Apply the effects in order; answers the members that the plan replies with.
 
-    The task is locked, and where the plan gives it to somebody or takes it from somebody, so is his
-    mailbox, before it. A plan that does not fit is its mode's fault: 503 `mode_fault`, and whoever
-    asked for it has written nothing.
+    `hook` is the question that it answers. The task is locked, and where the plan gives it to
+    somebody or takes it from somebody, so is his mailbox; whom it names is active
+    (`engine/planning.py`). A plan that does not fit is its mode's fault: 503 `mode_fault`, and
+    whoever asked for it has written nothing.
     """
-    try:
-        return _apply(plan, gig, task)
-    except _UNFIT as error:
-        raise ask(gig.distribution).fault("plan", error) from error
-
-
-def _apply(plan: Plan, gig: Gig, task: Task) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     for effect in plan:
-        match effect:
-            case Enqueue():
-                entries.enqueue(gig, task)
-            case Assign(mailbox_id):
-                _give(gig, _named(gig, mailbox_id), task)
-            case AssignAccount(number, field):
-                _give(gig, verb_effects.of_account(gig, number, field), task)
-            case PushTo():
-                answer.update(pushing.place(gig, task, effect, placed))
-            case PutBack():
-                holding.put_back(gig, task)
-            case MoveTask(verb):
-                _move(task, verb)
-            case Exclude(mailbox_id, reason):
-                holding.exclude(mailbox_id, task, reason)
-            case Stage(name):
-                mode_items.set_stage(gig, task, name)
-            case Remember(members):
-                mode_items.remember(task, dict(members))
-            case Rank(rank):
-                mode_items.set_rank(task, rank)
-            case Ring(bell, at):
-                mode_items.set_bell(task, bell, at)
-            case SetPrice(units):
-                verb_effects.set_price(gig, task, units)
-            case HandIn(evidence):
-                verb_effects.hand_in(gig, task, list(evidence))
-            case Reply(members):
-                answer.update(members)
-            case _:
-                raise ValueError(f"{effect!r} is no effect")
+        try:
+            _require_fits(task, hook, effect)
+            _apply(effect, gig, task, answer)
+        except _UNFIT as error:
+            raise ask(gig.distribution).fault(hook, error, plan, effect) from error
     return answer
 
 
-def _move(task: Task, verb: str) -> None:
+def _require_fits(task: Task, hook: str, effect: Effect) -> None:
+    """Of what the task is at this moment; ValueError says why an effect cannot be."""
+    if isinstance(effect, Enqueue) and task.status != "queued":
+        raise ValueError(f"says Enqueue() of a task that is {task.status}; only a queued one waits")
+    if isinstance(effect, MoveTask):
+        told = plan_words.move_problem(effect.verb, task.status)
+        if told is not None:
+            raise ValueError(told)
+    moves = isinstance(effect, (MoveTask, PutBack, PushTo))
+    if moves and hook != "rejected" and task.status in _DECIDED:
+        raise ValueError(
+            f"says {effect!r} of a task that is {task.status}; its proof stands, so what becomes "
+            "of it is for rejected() to say"
+        )
+    if isinstance(effect, PushTo):
+        if task.template_number is not None:
+            raise ValueError(f"says {effect!r} of a copy, which is one worker's; say PutBack()")
+        if task.status not in ("queued", "claimed", *_DECIDED):
+            raise ValueError(f"says {effect!r} of a task that is {task.status}")
+
+
+def _apply(effect: Effect, gig: Gig, task: Task, answer: dict[str, Any]) -> None:
+    match effect:
+        case Enqueue():
+            # It may be there already: a task has one place.
+            entries.put_again(gig, task)
+        case Assign(mailbox_id):
+            _give(gig, _named(gig, mailbox_id), task)
+        case AssignAccount(number, field):
+            _give(gig, verb_effects.of_account(gig, number, field), task)
+        case PushTo():
+            answer.update(pushing.place(gig, task, effect, placed))
+        case PutBack():
+            holding.put_back(gig, task)
+        case MoveTask(verb):
+            _move(gig, task, verb)
+        case Exclude(mailbox_id, reason):
+            holding.exclude(mailbox_id, task, reason)
+        case Stage(name):
+            mode_items.set_stage(gig, task, name)
+        case Remember(members):
+            mode_items.remember(task, dict(members))
+        case Rank(rank):
+            mode_items.set_rank(task, rank)
+        case Ring(bell, at):
+            mode_items.set_bell(task, bell, at)
+        case SetPrice(units):
+            verb_effects.set_price(gig, task, units)
+        case HandIn(evidence):
+            verb_effects.hand_in(gig, task, list(evidence))
+        case Reply(members):
+            answer.update(members)
+        case _:
+            raise ValueError(f"{effect!r} cannot be carried out")
+
+
+def _move(gig: Gig, task: Task, verb: str) -> None:
     """Move a task on. What waits leaves its shelf, and what is to wait is nobody's."""
     if task.status == "queued":
         entries.withdraw(task)
     waits = states.target("task", verb) in ("queued", "unassigned")
     holding.move_on(task, verb, **(_FREE if waits else {}))
+    if verb == "drop":
+        spending.take_back(gig, task)
 
 
 def _named(gig: Gig, mailbox_id: str) -> Mailbox:
@@ -127,4 +158,5 @@ def _give(gig: Gig, mailbox: Mailbox, task: Task) -> None:
 
 def placed(gig: Gig, task: Task) -> None:
     """The task has come into somebody's hands: what follows of the mode's own, in `db.write`."""
-    apply(ask(gig.distribution).placed(facts(gig), task_facts.of(task)), gig, task)
+    plan = ask(gig.distribution).placed(facts(gig), task_facts.of(task))
+    apply(plan, gig, task, "placed")

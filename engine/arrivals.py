@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine import assignments, commands, events, gigs, given_news, holding, task_facts
-from engine.apply import apply, placed
+from engine import assignments, commands, events, given_news, holding, planning
+from engine.apply import placed
 from engine.models.command import Command
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
-from engine.modes import ask
 from engine.moves import move
 
 KIND = "task.submit"
@@ -40,9 +39,7 @@ def hand_out(gig: Gig, task: Task, *, actor: str = WEBHOOK, **more: Any) -> dict
     if task.assignee_id is not None:
         reply = _give(gig, task, task.assignee_id, actor)
     else:
-        reply = apply(
-            ask(gig.distribution).distribute(gigs.facts(gig), task_facts.of(task)), gig, task
-        )
+        reply = planning.distribute(gig, task)
         if reply["status"] == "queued" and task.availability != "open":
             reply |= {
                 "status": task.availability,

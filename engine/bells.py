@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from engine import cancellation, clock, events, mode_items, rows
-from engine.acting import final, locked
-from engine.apply import apply
+from engine import cancellation, clock, events, mode_items, planning, rows
+from engine.acting import locked
 from engine.db import db
 from engine.errors import Refused
 from engine.models.mode_item import ModeItem
@@ -102,9 +101,10 @@ def _ring(due: Due) -> bool:
     if task.status in ENDED:
         return False
     before = facts_of(task)
-    apply(final(gig, lambda gone: mode.rang(shown, before, str(item.bell), now, gone)), gig, task)
+    bell = item.bell
+    planning.carry_out(gig, task, "rang", lambda gone: mode.rang(shown, before, bell, now, gone))
     cancellation.catch(gig, task, ACTOR)
-    _tell(task, str(item.bell), before.stage)
+    _tell(task, bell, before.stage)
     return True
 
 

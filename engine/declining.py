@@ -6,21 +6,18 @@ from engine import (
     cancellation,
     copies,
     events,
-    gigs,
     holding,
     in_hand,
     mailboxes,
+    planning,
     shelf,
-    task_facts,
     tasks,
 )
-from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
-from engine.modes import ask
 from engine.operations import Caller, permit
 
 
@@ -71,8 +68,7 @@ def pass_on(gig: Gig, mailbox: Mailbox, task: Task) -> bool:
         if not shelf.is_shown(gig, task, {mailbox.id}):
             raise not_found("task")
         _refuse_template_of(mailbox, task)
-    plan = ask(gig.distribution).declined(gigs.facts(gig), task_facts.of(task), mailbox.id)
-    apply(plan, gig, task)
+    planning.decline(gig, task, mailbox.id)
     if kept_for_him:
         holding.unaddress(gig, task)
     cancellation.catch(gig, task, mailbox.account_id)

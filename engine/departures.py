@@ -12,16 +12,14 @@ from engine import (
     events,
     gigs,
     holding,
-    task_facts,
+    planning,
 )
-from engine.apply import apply
 from engine.db import db
 from engine.errors import not_found
 from engine.models.account import Account, ApiKey
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import HELD, KEPT_BACK, UNFUNDED, Task
-from engine.modes import ask
 from engine.moves import move
 
 ACTOR = "operator"
@@ -141,7 +139,7 @@ def release(
     for task in sorted(held, key=lambda one: (one.template_number or 0, one.number)):
         if excused:
             holding.excuse(task)
-        apply(ask(gig.distribution).released(gigs.facts(gig), task_facts.of(task)), gig, task)
+        planning.release(gig, task)
         cancellation.catch(gig, task, actor)
     events.append(
         "task.released",

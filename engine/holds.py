@@ -15,17 +15,15 @@ from engine import (
     in_hand,
     mailboxes,
     offers,
+    planning,
     shelf,
-    task_facts,
     tasks,
 )
-from engine.apply import apply
 from engine.db import db
 from engine.errors import Refused, invalid, not_found
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
-from engine.modes import ask
 from engine.operations import Caller, permit
 from engine.rules import times
 
@@ -107,7 +105,7 @@ def _expire(claim: Claim) -> bool:
 
 def _take_back(gig: Gig, task: Task, holder: str, reason: str, actor: str) -> None:
     holding.exclude(holder, task, reason)
-    apply(ask(gig.distribution).released(gigs.facts(gig), task_facts.of(task)), gig, task)
+    planning.release(gig, task)
     cancellation.catch(gig, task, actor)
 
 

@@ -49,8 +49,13 @@ def authorities() -> Mapping[str, frozenset[str]]:  # type: ignore[empty-body]
 
 
 @spec(firstresult=True)
-def distribute(gig: GigFacts, task: TaskFacts) -> Plan:  # type: ignore[empty-body]
-    """A new task was sent to the gig: where does it go, and what is answered?"""
+def distribute(  # type: ignore[empty-body]
+    gig: GigFacts, task: TaskFacts, gone: frozenset[str]
+) -> Plan:
+    """A new task was sent to the gig: where does it go, and what is answered?
+
+    `gone`, here and in every question by which a plan may name a worker, as in `Act`.
+    """
 
 
 @spec(firstresult=True)
@@ -59,17 +64,23 @@ def select(gig: GigFacts) -> Selection:  # type: ignore[empty-body]
 
 
 @spec(firstresult=True)
-def declined(gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:  # type: ignore[empty-body]
+def declined(  # type: ignore[empty-body]
+    gig: GigFacts, task: TaskFacts, mailbox_id: str, gone: frozenset[str]
+) -> Plan:
     """A worker passes on a task. `task.mailbox_id` is its holder, who may be he himself or None."""
 
 
 @spec(firstresult=True)
-def released(gig: GigFacts, task: TaskFacts) -> Plan:  # type: ignore[empty-body]
+def released(  # type: ignore[empty-body]
+    gig: GigFacts, task: TaskFacts, gone: frozenset[str]
+) -> Plan:
     """A held task is taken from its holder `task.mailbox_id`. Where to?"""
 
 
 @spec(firstresult=True)
-def rejected(gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:  # type: ignore[empty-body]
+def rejected(  # type: ignore[empty-body]
+    gig: GigFacts, task: TaskFacts, requeue: bool, gone: frozenset[str]
+) -> Plan:
     """A proof was rejected; `task.mailbox_id` handed it in. Does the task go back, and where?"""
 
 
@@ -88,7 +99,8 @@ def read_fields(gig: GigFacts, sent: Sent) -> Mapping[str, Any]:  # type: ignore
 @spec(firstresult=True)
 def placed(gig: GigFacts, task: TaskFacts) -> Plan:  # type: ignore[empty-body]
     """The task has just been given to `task.mailbox_id`, by its owner, a push or a plan. What of
-    the mode's own follows? Not asked of a poll, which takes many at once."""
+    the mode's own follows? It is his, so a plan here gives it to nobody else. Not asked of a poll,
+    which takes many at once."""
 
 
 @spec(firstresult=True)

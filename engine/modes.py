@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, cast
 
 import pluggy
 import structlog
 
-from engine import hookspecs
+from engine import hookspecs, plan_words
 from engine.errors import Refused, SettingsError
 from engine.models.gig import Gig
 from engine.plans import (
@@ -35,6 +37,8 @@ TAKEN_NAMES = frozenset({"token", "draft", "draft_id", "external_id", "payload",
 # Under /api, and nobody's desk.
 OWN_PATHS = ("/v1/assignees", "/v1/me")
 _DESK_PATH = re.compile(r"/v[0-9]+(/[a-z0-9][a-z0-9_-]*)+", re.ASCII)
+
+NOBODY: frozenset[str] = frozenset()
 
 log = structlog.get_logger()
 
@@ -68,13 +72,29 @@ class Mode:
 
     def _plan(self, hook: str, **told: Any) -> Plan:
         plan = self._asked(hook, **told)
-        if not isinstance(plan, tuple | list):
-            raise self.fault(hook, TypeError(f"a plan is a tuple of effects, not {plan!r}"))
+        problem = next(plan_words.problems(self.info, hook, plan), None)
+        if problem is not None:
+            raise self.fault(hook, ValueError(problem), plan)
         return tuple(plan)
 
-    def fault(self, hook: str, error: Exception) -> Refused:
-        """What whoever asked is told, 503 `mode_fault`; the log says what the mode did wrong."""
-        log.error("mode.fault", mode=self.info.names[0], hook=hook, exc_info=error)
+    def fault(
+        self, hook: str, error: Exception, plan: object = None, effect: object = None
+    ) -> Refused:
+        """What whoever asked is told, 503 `mode_fault`; the log says what the mode did wrong.
+
+        That is the question `hook`, with the line of its function, and of a plan that cannot be
+        carried out the `effect`.
+        """
+        log.error(
+            "mode.fault",
+            mode=self.info.names[0],
+            hook=hook,
+            function=self.line_of(hook),
+            plan=None if plan is None else repr(plan),
+            effect=None if effect is None else repr(effect),
+            error=str(error),
+            exc_info=error,
+        )
         return Refused(
             FAULT,
             f"The mode {self.info.names[0]!r} of this gig is faulty, so nothing was done. The "
@@ -82,26 +102,37 @@ class Mode:
             mode=self.info.names[0],
         )
 
+    def line_of(self, hook: str) -> str:
+        """Where the function is that answers, as `my_mode.py, line 12`."""
+        # The first that is asked is the last of these.
+        function: Any = getattr(self._hook, hook).get_hookimpls()[-1].function
+        code = inspect.unwrap(function).__code__
+        return f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
+
     def refuses(self, gig: GigFacts | None = None) -> Mapping[str, str]:
         return cast(Mapping[str, str], self._asked("refuses", gig=gig))
 
     def authorities(self) -> Mapping[str, frozenset[str]]:
         return cast(Mapping[str, frozenset[str]], self._asked("authorities"))
 
-    def distribute(self, gig: GigFacts, task: TaskFacts) -> Plan:
-        return self._plan("distribute", gig=gig, task=task)
+    def distribute(self, gig: GigFacts, task: TaskFacts, gone: frozenset[str] = NOBODY) -> Plan:
+        return self._plan("distribute", gig=gig, task=task, gone=gone)
 
     def select(self, gig: GigFacts) -> Selection:
         return cast(Selection, self._asked("select", gig=gig))
 
-    def declined(self, gig: GigFacts, task: TaskFacts, mailbox_id: str) -> Plan:
-        return self._plan("declined", gig=gig, task=task, mailbox_id=mailbox_id)
+    def declined(
+        self, gig: GigFacts, task: TaskFacts, mailbox_id: str, gone: frozenset[str] = NOBODY
+    ) -> Plan:
+        return self._plan("declined", gig=gig, task=task, mailbox_id=mailbox_id, gone=gone)
 
-    def released(self, gig: GigFacts, task: TaskFacts) -> Plan:
-        return self._plan("released", gig=gig, task=task)
+    def released(self, gig: GigFacts, task: TaskFacts, gone: frozenset[str] = NOBODY) -> Plan:
+        return self._plan("released", gig=gig, task=task, gone=gone)
 
-    def rejected(self, gig: GigFacts, task: TaskFacts, requeue: bool) -> Plan:
-        return self._plan("rejected", gig=gig, task=task, requeue=requeue)
+    def rejected(
+        self, gig: GigFacts, task: TaskFacts, requeue: bool, gone: frozenset[str] = NOBODY
+    ) -> Plan:
+        return self._plan("rejected", gig=gig, task=task, requeue=requeue, gone=gone)
 
     def proving(self, gig: GigFacts) -> Proving:
         return cast(Proving, self._asked("proving", gig=gig))
@@ -121,7 +152,7 @@ class Mode:
         task: TaskFacts,
         bell: str,
         now: int,
-        gone: frozenset[str] = frozenset(),
+        gone: frozenset[str] = NOBODY,
     ) -> Plan:
         return self._plan("rang", gig=gig, task=task, bell=bell, now=now, gone=gone)
 
@@ -130,7 +161,7 @@ class Mode:
         gig: GigFacts,
         task: TaskFacts,
         reader: str,
-        mailbox_ids: frozenset[str] = frozenset(),
+        mailbox_ids: frozenset[str] = NOBODY,
     ) -> Mapping[str, Any]:
         found = self._asked("show", gig=gig, task=task, reader=reader, mailbox_ids=mailbox_ids)
         return cast(Mapping[str, Any], found)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import assignments, clock, events, gigs, task_facts
-from engine.apply import apply
+from engine import assignments, clock, events, planning
 from engine.models.gig import Gig
 from engine.models.task import Task
-from engine.modes import ask
 from engine.moves import move
 
 
@@ -25,8 +23,7 @@ def hand_over(gig: Gig, task: Task, verb: str, actor: str, **sets: Any) -> dict[
     """
     undone = {"order_withdrawn_at": None, "order_withdrawn_by": None}
     move(task, verb, created_at=clock.now(), order_withdrawn_reason=None, **undone, **sets)
-    plan = ask(gig.distribution).distribute(gigs.facts(gig), task_facts.of(task))
-    reply = apply(plan, gig, task)
+    reply = planning.distribute(gig, task)
     events.append(
         "task.submitted",
         events.Subject("task", task.id),

@@ -134,6 +134,17 @@ class AssignAccount:
     field: str
 
 
+@dataclass(frozen=True)
+class AssignByLot:
+    """The same, to one of these mailboxes, drawn by lot: each that is active is as likely.
+
+    Whoever has left is passed over. Where none of them is active, the mode is asked again, with all
+    of them in `gone`.
+    """
+
+    mailbox_ids: tuple[str, ...]
+
+
 # How one of several workers is chosen (U-01): whose last turn is longest ago; by lot, each as
 # likely; by lot, in proportion to his mailbox's priority; or all of them, each a copy of his own.
 PICKS = ("in_turn", "by_lot", "by_priority", "everyone")
@@ -211,9 +222,14 @@ class PutBack:
     its worker named himself waits for him alone."""
 
 
+# Moves of the table of tasks (`engine/states.py`) that a plan may make by `MoveTask`. Others are
+# the engine's: they need money, a proof, a worker or a copy's template to be seen to.
+MOVES = ("release", "return", "hand_back", "reject", "complete", "drop")
+
+
 @dataclass(frozen=True)
 class MoveTask:
-    """Move the task by a verb of its state table (`engine/states.py`).
+    """Move the task by a verb of its state table, one of `MOVES`.
 
     What is moved back to `queued` or `unassigned` is nobody's then; say `Enqueue` where it is to be
     on the gig's shelf again.
@@ -222,9 +238,13 @@ class MoveTask:
     verb: str
 
 
+# Why somebody is not to be offered a task again (`engine/models/task.py`).
+REASONS = ("declined", "violation", "proven", "expired", "recycled")
+
+
 @dataclass(frozen=True)
 class Exclude:
-    """Never offer the task to this mailbox again; `reason` as in `engine/models/task.py`."""
+    """Never offer the task to this mailbox again, but by an `Assign`; `reason` is of `REASONS`."""
 
     mailbox_id: str
     reason: str
@@ -244,6 +264,7 @@ Effect = (
     Enqueue
     | Assign
     | AssignAccount
+    | AssignByLot
     | PushTo
     | PutBack
     | MoveTask

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import cancellation, clock, events, gigs, task_facts
+from engine import cancellation, clock, events, planning
 from engine.apply import apply
 from engine.deliveries import money_field
 from engine.models.gig import Gig
 from engine.models.proof import PAYABLE, Proof
 from engine.models.task import Task
-from engine.modes import ask
 from engine.operations import Caller
-from engine.plans import PushTo, PutBack
+from engine.plan_words import GIVING
+from engine.plans import Effect, MoveTask, PutBack
 
 # Why a rejected task did not go back to be done again, and what to do about it.
 CLOSED = (
@@ -40,18 +40,25 @@ def give_back(
     """
     wanted = requeue is not False
     goes_back = wanted and gig.status != "closed"
-    plan = ask(gig.distribution).rejected(gigs.facts(gig), task_facts.of(task), goes_back)
-    if not any(isinstance(effect, (PutBack, PushTo)) for effect in plan):
+    plan = planning.rejected(gig, task, goes_back)
+    if not any(map(_takes_away, plan)):
         if task.status != "rejected":
-            apply(plan, gig, task)
+            apply(plan, gig, task, "rejected")
         if wanted and not goes_back:
             return CLOSED
         return STAYS if requeue else None
-    apply(plan, gig, task)
+    apply(plan, gig, task, "rejected")
     over = gig.status == "cancelled"
     write(proof, returned=True, returned_at=None if over else clock.now())
     cancellation.catch(gig, task, caller.account_id)
     return CANCELLED if over else None
+
+
+def _takes_away(effect: Effect) -> bool:
+    """Is the work not its worker's any more, to be done again by somebody?"""
+    if isinstance(effect, MoveTask):
+        return effect.verb in ("return", "hand_back")
+    return isinstance(effect, (PutBack, *GIVING))
 
 
 def tell_released(caller: Caller, task: Task, proof: Proof) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pluggy
 
-from engine import hookspecs
-from engine.conformance import faults, plan_checks, questions, schemas
+from engine import hookspecs, plan_words
+from engine.conformance import faults, plan_checks, questions
 from engine.errors import Refused
 from engine.modes import Mode
+from engine.plan_words import is_answer, is_json
 from engine.plans import (
     ORDERS,
     Act,
@@ -21,6 +22,8 @@ from engine.plans import (
     TaskFacts,
 )
 
+# So many words of a sentence say which fault it is.
+FIRST_WORDS = 4
 PLANS = ("distribute", "declined", "released", "rejected", "placed", "act", "rang")
 
 
@@ -33,6 +36,7 @@ class Asked:
         own.add_hookspecs(hookspecs)
         own.register(implementation)
         self._own = own.hook
+        self._told: set[tuple[str, ...]] = set()
 
     def answers_itself(self, hook: str) -> bool:
         return bool(getattr(self._own, hook).get_hookimpls())
@@ -42,33 +46,41 @@ class Asked:
         return getattr(self._own, hook)(**told)
 
     def problems(self, hook: str, told: Mapping[str, Any]) -> Iterator[str]:
-        """What is wrong with the answer to this question; nothing where it is refused."""
-        what = _case(hook, told)
+        """What is wrong with the answer to this question; nothing where it is refused.
+
+        The same fault, as its first words have it, is told of the first question alone.
+        """
+        for problem in self._problems(hook, told):
+            fault = (hook, *problem.split()[:FIRST_WORDS])
+            if fault not in self._told:
+                self._told.add(fault)
+                yield f"{_case(hook, told)}: {problem}."
+
+    def _problems(self, hook: str, told: Mapping[str, Any]) -> Iterator[str]:
         try:
             first = self.own(hook, **told)
             again = self.own(hook, **told)
         except Refused:
             if hook not in ("read_fields", "act"):
-                yield f"{what}: raised Refused. Only read_fields() and act() may refuse."
+                yield "raised Refused. Only read_fields() and act() may refuse"
             return
         except Exception as error:
-            yield f"{what}: raised {faults.where(error, self.implementation)}."
+            yield f"raised {faults.where(error, self.implementation)}"
             return
         if not self.answers_itself(hook):
             return
         if first is None:
             yield (
-                f"{what}: answered None, which leaves the answer to plugins/defaults.py. "
-                "Return a value, () for a plan that does nothing; or take the function away."
+                "answered None, which leaves the answer to plugins/defaults.py. "
+                "Return a value, () for a plan that does nothing; or take the function away"
             )
             return
         if first != again:
             yield (
-                f"{what}: answered the same question first with {first!r} and then with {again!r}. "
-                "An answer may follow from what is asked alone."
+                f"answered the same question first with {first!r} and then with {again!r}. "
+                "An answer may follow from what is asked alone"
             )
-        for problem in self.wrong(hook, told, first):
-            yield f"{what}: {problem}."
+        yield from self.wrong(hook, told, first)
 
     def about_what_was_played(self, asked: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:
         """The same of questions that came up in a play, and of how their tasks are shown."""
@@ -104,15 +116,16 @@ class Asked:
             if not isinstance(answer, Proving):
                 yield f"answered {answer!r}; answer a Proving(…)"
         elif hook in ("read_fields", "show"):
-            if not isinstance(answer, Mapping) or not schemas.is_json(answer):
+            fits = is_answer if hook == "show" else is_json
+            if not isinstance(answer, Mapping) or not fits(answer):
                 yield f"answered {answer!r}; answer a dict of JSON values, with no float in it"
         elif hook == "desk_items":
             yield from _items(told["routed"], answer)
 
     def _plan(self, hook: str, told: Mapping[str, Any], plan: Any) -> Iterator[str]:
-        problem = plan_checks.kind_problem(plan)
-        if problem is not None:
-            yield problem
+        wrong = list(plan_words.problems(self.mode.info, hook, plan))
+        if wrong:
+            yield from wrong
             return
         task: TaskFacts = told["task"]
         course, found = plan_checks.follow(self.mode.info, task, plan)
@@ -168,5 +181,5 @@ def _selection(answer: Any) -> Iterator[str]:
 def _items(routed: Any, answer: Any) -> Iterator[str]:
     if not isinstance(answer, (list, tuple)) or len(answer) != len(routed):
         yield f"answered {answer!r}; answer a list with one dict for each task, in their order"
-    elif not all(isinstance(one, Mapping) and schemas.is_json(one) for one in answer):
+    elif not all(isinstance(one, Mapping) and is_answer(one) for one in answer):
         yield "answered items that JSON cannot say; texts, whole numbers, lists and dicts only"

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from engine import task_facts
 from engine.db import db
-from engine.modes import Mode
+from engine.errors import Refused
+from engine.models.gig import Gig
+from engine.models.mode_item import ModeItem
+from engine.models.task import Task
+from engine.modes import Mode, facts
+from engine.plans import GigFacts
+from engine.roles import ACTIVE, ANYONE, MEMBER
 from engine.states import TASK
 
 STATES = frozenset(TASK.values()) | {state for state, _ in TASK}
@@ -14,6 +21,8 @@ WAITING = frozenset({"queued", "unassigned", "draft", "unfunded", "dropped"})
 HELD = frozenset({"claimed"})
 HANDED_IN = frozenset({"submitted"})
 ENDED = STATES - WAITING - HELD - HANDED_IN
+
+_WORKERS = frozenset({ACTIVE, MEMBER, ANYONE})
 
 # Its own row, its place on a shelf, its mode's item, and how many proofs of it stand: at most one.
 _TASKS = """
@@ -27,6 +36,14 @@ LEFT JOIN queue_entry AS entry ON entry.task_number = task.number
 LEFT JOIN mode_item AS item ON item.task_id = task.id
 WHERE task.gig_id = ? ORDER BY task.number
 """
+
+
+@dataclass(frozen=True)
+class PlayedIn:
+    """The gig as its mode is shown it; `from_shelf`: what is on its shelf comes to somebody."""
+
+    shown: GigFacts
+    from_shelf: bool
 
 
 @dataclass(frozen=True)
@@ -61,10 +78,11 @@ def problems(mode: Mode, gig_id: str, sent: list[str], may_end: Container[str]) 
     """Each as a sentence. `may_end` are the tasks whose work is over, or may be."""
     lines = [Line(*row) for row in db.rows(_TASKS, (gig_id,))]
     ids = {line.number: line.id for line in lines}
+    gig = _gig(mode, gig_id)
     for lost in set(sent) - set(ids.values()):
         yield f"the task {lost} is gone"
     for line in lines:
-        for problem in _of_one(mode, line):
+        for problem in _of_one(mode, gig, line):
             yield f"{line.what} {problem}"
         template = ids.get(line.template_number or 0, "")
         over = line.id in may_end or template in may_end
@@ -75,7 +93,14 @@ def problems(mode: Mode, gig_id: str, sent: list[str], may_end: Container[str]) 
             )
 
 
-def _of_one(mode: Mode, line: Line) -> Iterator[str]:
+def _gig(mode: Mode, gig_id: str) -> PlayedIn:
+    with db.reading():
+        shown = facts(Gig.get(Gig.id == gig_id))
+        pushes = bool(db.rows("SELECT 1 FROM rotation WHERE gig_id = ?", (gig_id,)))
+    return PlayedIn(shown, from_shelf=pushes or mode.select(shown).shelf == "queue")
+
+
+def _of_one(mode: Mode, gig: PlayedIn, line: Line) -> Iterator[str]:
     if line.status not in STATES:
         yield f"is {line.status}, which is no state of a task"
     if line.status in HELD | HANDED_IN and line.mailbox_id is None:
@@ -88,17 +113,46 @@ def _of_one(mode: Mode, line: Line) -> Iterator[str]:
         yield f"is at the stage {line.stage!r}, which the mode does not have"
     if line.proofs > 1:
         yield f"has {line.proofs} proofs that stand at once"
-    if line.status == "queued" and line.gig_status == "active" and not _is_found(mode, line):
+    if line.gig_status == "active" and line.status in ("queued", "unassigned"):
+        yield from _waiting(mode, gig, line)
+
+
+def _waiting(mode: Mode, gig: PlayedIn, line: Line) -> Iterator[str]:
+    verbs = [
+        verb
+        for verb in mode.info.verbs
+        if not verb.holder and (not verb.stages or line.stage in verb.stages)
+    ]
+    found = line.kept_back or line.copies > 0 or bool(verbs)
+    found = found or (line.on_shelf and (gig.from_shelf or not line.rings))
+    if line.rings and (line.status == "unassigned" or not found) and _in_vain(mode, gig, line):
+        yield (
+            f"is {line.status} and has a bell, to which rang() answers nothing, so it waits for "
+            "good. PutBack() sends what an Assign of the mode gave to its owner, as if he had; for "
+            "another round say MoveTask('release') and Enqueue(), and what the bell is to do then. "
+            "If it is to wait, say Ring(None)"
+        )
+    if line.status == "queued" and not (found or line.on_shelf or line.rings):
         yield (
             "waits where nobody finds it: it is on no shelf, has no bell, and no verb of the mode "
             "reaches it. Say Enqueue() or PutBack() where workers poll, PushTo(…) where it is "
             "given to them, Ring(…) where time decides"
         )
+    told = [verb.name for verb in verbs if verb.by & _WORKERS]
+    hidden = line.status == "queued" and not (line.on_shelf or line.kept_back or line.copies)
+    if hidden and told and mode.info.desk is None:
+        yield (
+            f"waits for the verb {told[0]!r}, and no worker can see it: Enqueue() lists it in "
+            "GET /api/gigs/:id/queue, and with Selection(shelf='none') no poll is given it"
+        )
 
 
-def _is_found(mode: Mode, line: Line) -> bool:
-    by_verb = any(
-        not verb.holder and (not verb.stages or line.stage in verb.stages)
-        for verb in mode.info.verbs
-    )
-    return line.kept_back or line.copies > 0 or line.on_shelf or line.rings or by_verb
+def _in_vain(mode: Mode, gig: PlayedIn, line: Line) -> bool:
+    """Would the mode do nothing if the task's bell rang now?"""
+    with db.reading():
+        item = ModeItem.get(ModeItem.task_id == line.id)
+        task = task_facts.with_item(Task.get(Task.id == line.id), item)
+    try:
+        return not mode.rang(gig.shown, task, str(item.bell), int(item.bell_at or 0))
+    except Refused:
+        return False

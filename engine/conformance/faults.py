@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -10,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from engine.rules.names import one_of as one_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,13 +21,6 @@ def tell(faults: Iterable[str]) -> None:
     found = list(dict.fromkeys(faults))
     if found:
         pytest.fail("\n".join(f"- {fault}" for fault in found), pytrace=False)
-
-
-def one_of(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown word: what was meant, or what there is."""
-    names = sorted(known)
-    near = difflib.get_close_matches(word, names, 1)
-    return f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(names) or 'none'}."
 
 
 def where(error: BaseException, mode: object) -> str:

@@ -30,6 +30,7 @@ class PlayedGig:
 
     def __init__(self, site: Site, mode: Mode, implementation: object) -> None:
         self.site, self.mode, self.implementation = site, mode, implementation
+        self.workers = []
         self.asked: dict[str, tuple[str, dict[str, Any]]] = {}
         self.last = ""
         # How often a worker came to hold a task.
@@ -72,18 +73,33 @@ class PlayedGig:
     def check(self, got: Any = None) -> None:
         __tracebackhide__ = True
         if self.site.swallowed:
-            error = self.site.swallowed[0]
-            told = faults.where(error.__cause__ or error, self.implementation)
-            self.fail(f"the mode raised {told}, or its plan could not be carried out. {self.last}")
+            error, event = self.site.swallowed[0]
+            self.fail(self._swallowed(error, event))
         if isinstance(got, Refused) and got.code == FAULT:
             self.fail(f"{got.message} {self.last}")
         if hasattr(self, "gig"):
             for problem in books.problems(self.mode, self.gig.id, self.sent, self.may_end):
                 self.fail(f"{problem}. {self.last}")
 
+    def _swallowed(self, error: BaseException, event: dict[str, Any]) -> str:
+        """What the engine has logged and gone on from, in a sentence or two."""
+        if event.get("plan") is not None:
+            told = f"{event['hook']}() ({event['function']}) "
+            if event["error"].startswith("says "):
+                return told + f"{event['error']}. It answered {event['plan']}"
+            return told + f"says {event['effect']}: {event['error']}. It answered {event['plan']}"
+        if isinstance(error, ValueError) and error.__traceback__ is None:
+            # The engine's own word about a plan.
+            return str(error)
+        told = faults.where(error.__cause__ or error, self.implementation)
+        return f"the mode raised {told}. {self.last}"
+
     def fail(self, why: str) -> None:
-        """End the play with what went wrong, and what was done before."""
+        """End the play with what went wrong, and what was done before; people by their names."""
         __tracebackhide__ = True
+        for person in self.workers:
+            if person.mailbox_id:
+                why = why.replace(person.mailbox_id, person.name)
         done = "\n".join(f"    {step}" for step in self.steps[-TOLD:])
         faults.tell([f"{why.rstrip('.')}.\n  What was done, the last step last:\n{done}"])
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.conformance import facts
-from engine.modes import Mode
+from engine.modes import NOBODY, Mode
 from engine.plans import Desk, GigFacts, Planner, Sent, TaskFacts
 
 READERS = ("owner", "holder", "member")
@@ -62,7 +62,7 @@ def _of_tasks(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for task in facts.waiting(fields):
         if "task.send" not in closed:
-            yield "distribute", {"gig": gig, "task": task}
+            yield "distribute", {"gig": gig, "task": task, "gone": NOBODY}
         for reader in READERS:
             yield "show", reading(gig, task, reader)
 
@@ -73,10 +73,11 @@ def _of_holders(
     holder = facts.VENDOR if orders else facts.WORKER
     for task in facts.held(fields, holder):
         yield "placed", {"gig": gig, "task": task}
-        yield "released", {"gig": gig, "task": task}
+        yield "released", {"gig": gig, "task": task, "gone": NOBODY}
         for requeue in (True, False):
             done = replace(task, status="submitted", offered=False)
-            yield "rejected", {"gig": gig, "task": done, "requeue": requeue}
+            yield "rejected", {"gig": gig, "task": done, "requeue": requeue, "gone": NOBODY}
         if any(name not in closed for name in _PASSES):
             for who in (holder, facts.OTHER):
-                yield "declined", {"gig": gig, "task": task, "mailbox_id": who}
+                told = {"gig": gig, "task": task, "mailbox_id": who, "gone": NOBODY}
+                yield "declined", told

@@ -88,12 +88,3 @@ def _sample(schema: Schema) -> Any:
 
 # Fits no member of any body: none is an object.
 MISFIT: Any = {"not": "a value"}
-
-
-def is_json(value: object) -> bool:
-    """Is this what JSON can say, with no float and no date in it?"""
-    if value is None or isinstance(value, (str, bool, int)):
-        return True
-    if isinstance(value, Mapping):
-        return all(isinstance(name, str) and is_json(one) for name, one in value.items())
-    return isinstance(value, (list, tuple)) and all(map(is_json, value))

@@ -55,8 +55,9 @@ class Site:
     """An install in this process. Nothing runs beside it: commands are run as they are written."""
 
     def __init__(self) -> None:
-        # What was raised where the engine goes on all the same, as a sweep does.
-        self.swallowed: list[BaseException] = []
+        # What was raised where the engine goes on all the same, as a sweep does, and with what it
+        # was logged.
+        self.swallowed: list[tuple[BaseException, dict[str, Any]]] = []
 
     def person(self, name: str) -> Person:
         email = f"{name.replace(' ', '-')}-{next(_numbers)}@example.com"
@@ -75,7 +76,7 @@ class Site:
         told = event.get("exc_info")
         error = told if isinstance(told, BaseException) else sys.exc_info()[1]
         if told and error is not None:
-            self.swallowed.append(error)
+            self.swallowed.append((error, dict(event)))
         raise structlog.DropEvent
 
 

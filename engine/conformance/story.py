@@ -229,6 +229,53 @@ def verbs(play: Play) -> None:
         _wait_for_bell(play, task_id)
 
 
+def gone(play: Play) -> None:
+    """Whoever has used a verb may have left by the time that the mode names him."""
+    if all(verb.holder for verb in play.mode.info.verbs):
+        return
+    ways: tuple[Callable[[Person, str], object], ...] = (
+        lambda holder, task_id: play.decline(holder, task_id),
+        lambda holder, task_id: play.recycle(task_id),
+        lambda holder, task_id: _reject(play, holder, task_id),
+    )
+    for leavers in (play.workers[:1], play.workers):
+        task_id = _by_all(play)
+        if task_id is not None:
+            for worker in leavers:
+                play.leave(worker)
+            for verb in play.mode.info.verbs:
+                play.act(play.owner, task_id, verb.name, play.body(verb.name))
+            _wait_for_bell(play, task_id)
+        for worker in leavers:
+            play.join(worker)
+    for way in ways:
+        task_id = _by_all(play)
+        found = None if task_id is None else take(play, task_id)
+        if found is not None:
+            others = [worker for worker in play.workers if worker is not found[0]]
+            for worker in others:
+                play.leave(worker)
+            way(found[0], found[1].id)
+            _wait_for_bell(play, found[1].id)
+            for worker in others:
+                play.join(worker)
+
+
+def _by_all(play: Play) -> str | None:
+    """A new task on which each worker has used each verb that he may."""
+    task_id = play.send()
+    for verb in play.mode.info.verbs if task_id is not None else ():
+        for worker in play.workers:
+            play.act(worker, str(task_id), verb.name, play.body(verb.name))
+    return task_id
+
+
+def _reject(play: Play, holder: Person, task_id: str) -> None:
+    proof = finish(play, holder, play.task(task_id))
+    if proof is not None:
+        play.review(proof, approve=False, requeue=True)
+
+
 def at_a_desk(play: Play) -> None:
     """What each worker finds there, and does with it."""
     desk = play.mode.info.desk
@@ -285,6 +332,7 @@ SCENES: tuple[Callable[[Play], None], ...] = (
     paused,
     deleted,
     verbs,
+    gone,
     at_a_desk,
 )
 
