@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine import commands, fan_out, fan_out_steps
+from engine import commands, fan_out, fan_out_steps, waiting_delivery
 from engine.db import db
 from engine.errors import Refused
 from engine.models.command import Command
@@ -187,10 +187,10 @@ def test_where_all_have_become_full_meanwhile_the_task_waits(world: World) -> No
         # What its owner gives somebody counts as held, and makes him full.
         for one in (worker.mailbox["id"], *others):
             world.task(gig, assign_to=one)
-        assert _run(told)["status"] == "waiting"
-        assert waiting(gig) == [told["message_id"]]
+        ended = _run(told)
+        assert ended["status"] == "waiting" and waiting(gig) == [ended["message_id"]]
         hand_in(worker, gig, inbound(worker)[0])
-    assert len(_copies(told["message_id"])) == 1 and waiting(gig) == []
+    assert len(_copies(ended["message_id"])) == 1 and waiting(gig) == []
 
 
 def _run(told: Any) -> Any:
@@ -198,6 +198,81 @@ def _run(told: Any) -> Any:
     commands._handlers.setdefault(fan_out.KIND, fan_out_steps.step)
     commands.run(told["command_id"])
     return commands.result_of(told["command_id"])
+
+
+@pytest.mark.rule("U-04")
+@pytest.mark.usefixtures("few_at_once")
+def test_while_many_are_given_one_task_what_comes_later_waits(world: World) -> None:
+    gig = world.gig(distribution="free_for_all", default_max_open_tasks=1)
+    worker = world.worker(gig)
+    crowd(worker, 4)
+    first, second = _quick(world, gig), _quick(world, gig)
+    assert second["status"] == "waiting"
+    assert waiting_delivery.deliver(gig.id) == 0
+    with rung(world) as bells:
+        assert _run(first)["targets"] == 5
+        # Everybody has the older one, so nobody is free; the bell was rung all the same.
+        assert gig.id in bells and waiting(gig) == [second["message_id"]]
+        hand_in(worker, gig, inbound(worker)[0])
+    assert len(_copies(second["message_id"])) == 1
+
+
+@pytest.mark.rule("G-08")
+@pytest.mark.usefixtures("few_at_once")
+def test_closing_the_gig_stops_what_is_still_to_be_copied_until_it_is_open_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gig = world.gig(distribution="free_for_all")
+    crowd(world.worker(gig), 3)
+    sent = _quick(world, gig)
+    copy_to = fan_out_steps._copy_to
+
+    def then_close(*given: Any) -> Any:
+        made = copy_to(*given)
+        gig.owner.patch(gig.path, {"status": "closed"})
+        return made
+
+    monkeypatch.setattr(fan_out_steps, "_copy_to", then_close)
+    told = _run(sent)
+    monkeypatch.undo()
+    assert told["status"] == "waiting" and waiting(gig) == [told["message_id"]]
+    assert len(_copies(told["message_id"])) == 2
+    with rung(world):
+        gig.owner.patch(gig.path, {"status": "active"})
+    assert len({copy.mailbox_id for copy in _copies(told["message_id"])}) == 4
+    assert waiting(gig) == []
+
+
+@pytest.mark.rule("H-08")
+@pytest.mark.usefixtures("few_at_once")
+def test_what_could_not_be_copied_for_good_waits_again_for_those_without_a_copy(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gig = world.gig(distribution="free_for_all")
+    crowd(world.worker(gig), 3)
+    sent = _quick(world, gig)
+    copy_to, tries = fan_out.copy_to, Counter[str]()
+
+    def fail_later(*given: Any) -> Any:
+        tries["made"] += 1
+        if tries["made"] > 1:
+            raise OSError("broken")
+        return copy_to(*given)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(fan_out, "copy_to", fail_later)
+        broken.setattr(commands, "MOST_FAILURES", 1)
+        _run(sent)
+    with db.reading():
+        command = Command.get(Command.id == sent["command_id"])
+    task_id = command.arguments["task_id"]
+    assert command.status == "failed" and waiting(gig) == [] and len(_copies(task_id)) == 2
+    monkeypatch.setattr(fan_out, "INLINE", 100)
+    at_once(2, lambda _: waiting_delivery.sweep())
+    assert len({copy.mailbox_id for copy in _copies(task_id)}) == 4
+    assert gig.owner.get(f"{gig.path}/tasks/{task_id}")["task"]["status"] == "forwarded"
+    # Others have their turns again.
+    assert world.send(gig).ok()["targets"] == 4
 
 
 LAYOUTS = {"sqlite": Layout("sqlite"), "postgres": Layout("postgres", 1, 1, 1)}

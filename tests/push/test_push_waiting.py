@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine import waiting_delivery
+from engine import giving_out, waiting_delivery
 from engine.db import db
 from jobs import actors
 from tests.push.people import change, hand_in, inbound, limit, rung, waiting
@@ -165,6 +165,48 @@ def test_a_task_that_suits_nobody_who_is_free_holds_up_no_younger_one(
     assert world.send(gig, tags="text").ok()["status"] == "forwarded"
     change(films, gig, paused=False)
     assert inbound(films) == old_films and waiting(gig) == []
+
+
+@pytest.mark.rule("U-04")
+def test_however_little_alike_what_waits_is_a_look_at_it_is_a_few_statements(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gig, worker, unwanted = _of_all_kinds(world, 60)
+    wanted = world.task(gig, tags="wanted")
+    change(worker, gig, paused=False)
+    asked, rows = [], db.rows
+    monkeypatch.setattr(db, "rows", lambda *given: asked.append(given) or rows(*given))
+    assert waiting_delivery.deliver(gig.id) == 1
+    monkeypatch.undo()
+    assert len(asked) < 40
+    assert inbound(worker) == [wanted] and waiting(gig) == unwanted
+
+
+@pytest.mark.rule("U-04")
+def test_what_stands_many_pages_behind_others_is_found_and_a_send_looks_at_one_page(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(giving_out, "PAGE", 2)
+    monkeypatch.setattr(giving_out, "PAGES", 1)
+    gig, worker, unwanted = _of_all_kinds(world, 5)
+    change(worker, gig, paused=False)
+    sent = world.send(gig, tags="wanted").ok()
+    assert sent["status"] == "waiting" and inbound(worker) == []
+    assert waiting_delivery.deliver(gig.id) == 1
+    assert inbound(worker) == [sent["message_id"]] and waiting(gig) == unwanted
+    limit(gig, worker, max_open_tasks=2)
+    with rung(world):
+        change(worker, gig, filter_tags=[])
+    assert inbound(worker) == [sent["message_id"], unwanted[0]]
+
+
+def _of_all_kinds(world: World, count: int) -> tuple[Gig, Any, list[str]]:
+    """A gig whose worker is paused and wants none of the tasks that wait, each of its own kind."""
+    gig = world.gig(distribution="round_robin")
+    nobody, worker = world.worker(gig), world.worker(gig)
+    change(nobody, gig, paused=True)
+    change(worker, gig, paused=True, filter_tags=["wanted"])
+    return gig, worker, [world.task(gig, tags=f"kind-{number}") for number in range(count)]
 
 
 @pytest.mark.rule("U-04")
