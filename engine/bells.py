@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import structlog
 
-from engine import cancellation, clock, events, mode_items, planning, rows
+from engine import cancellation, clock, events, mode_items, planning, rows, states
 from engine.acting import locked
 from engine.db import db
+from engine.due import waits as is_not_due
 from engine.errors import Refused
 from engine.models.mode_item import ModeItem
 from engine.models.task import Task
@@ -24,24 +25,13 @@ ACTOR = "clock"
 BATCH = 200
 # A mode that could not answer is asked again after a minute, then two, and so on.
 BACK_OFF_SECONDS, LONGEST_BACK_OFF_SECONDS = 60, 3600
-# In these a task's bell is forgotten.
-ENDED = (
-    "cancelled",
-    "discarded",
-    "dropped",
-    "forwarded",
-    "completed",
-    "approved",
-    "undoing",
-    "withdrawn",
-)
 
 _DUE = """
 SELECT mode_item.bell_at, mode_item.number, task.id, task.gig_id FROM mode_item
 JOIN task ON task.id = mode_item.task_id JOIN gig ON gig.id = task.gig_id
 WHERE mode_item.bell_at IS NOT NULL AND mode_item.bell_at <= ?
     AND (mode_item.bell_at, mode_item.number) > (?, ?)
-    AND (gig.status <> 'closed' OR task.status <> 'queued')
+    AND (task.status <> 'queued' OR gig.status <> 'closed' AND coalesce(task.not_before, 0) <= ?)
 ORDER BY mode_item.bell_at, mode_item.number LIMIT ?
 """
 
@@ -73,7 +63,8 @@ def ring() -> int:
 
 def _due(after: tuple[int, int]) -> list[Due]:
     with db.reading():
-        return [Due(*row) for row in db.rows(_DUE, (clock.now(), *after, BATCH))]
+        now = clock.now()
+        return [Due(*row) for row in db.rows(_DUE, (now, *after, now, BATCH))]
 
 
 def _try(due: Due) -> bool:
@@ -95,10 +86,11 @@ def _ring(due: Due) -> bool:
     bell = "" if found is None or found.bell is None else found.bell
     task = locked(gig, due.task_id, lambda seen: mode.rang(shown, seen, bell, now))
     item = _still(due, now)
-    if item is None or item.bell is None:
+    if item is None or item.bell is None or is_not_due(task):
         return False
     mode_items.take_bell(task)
-    if task.status in ENDED:
+    if task.status in states.ENDED:
+        # Its bell is forgotten.
         return False
     before = facts_of(task)
     bell = item.bell
