@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import gigs, mailboxes, pages
+from engine import gigs, mailboxes, pages, shelf
 from engine.claim_requests import EVERYTHING
 from engine.db import db
 from engine.facets import Wanted
 from engine.models.gig import Gig
 from engine.models.task import Task
-from engine.modes import ask
 from engine.operations import OWNER, Caller, permit
 
 # By the primary key (shelf, sort_key, task_number).
@@ -69,13 +68,13 @@ def page(
 ) -> list[Queued]:
     """Waiting tasks that are offered to all, in the queue's order; those that a filter lets pass.
 
-    What is kept back or reserved is not among them; and what is to be routed to one worker is its
-    owner's to see until it is.
+    What is kept back or reserved is not among them; and what is given to whom the mode will is its
+    owner's to see until it is (`shelf.lists_waiting`).
     """
     with db.reading():
         gig = gigs.get(gig_id)
         owner = OWNER in permit("queue.read", caller, gig)
-        if not owner and ask(gig.distribution).info.desk is not None:
+        if not owner and not shelf.lists_waiting(gig):
             return []
         own = frozenset(mailboxes.ids_of(caller, gig))
         found = _entries(gig, limit, after or _BEFORE_ALL, wanted)

@@ -12,9 +12,12 @@ from engine.models.gig import Gig
 from engine.models.task import Task
 from engine.modes import ask
 from engine.operations import ACTIVE, OWNER, Caller, permit
+from engine.roles import ANYONE, MEMBER
 
 # The states in which a task is in its mailbox's hands.
 IN_HANDS = ("claimed", "submitted")
+# Roles that every worker of a gig has.
+_WORKERS = frozenset({ACTIVE, MEMBER, ANYONE})
 # What is not, not yet, or no longer for any worker to see.
 _OWNERS_ONLY = (
     "draft",
@@ -74,15 +77,28 @@ def is_shown(gig: Gig, task: Task, mailbox_ids: Container[str]) -> bool:
     """May a worker with these places in the gig see it?
 
     Nobody but the owner sees what waits for publication or money, was for nobody, came back to him,
-    or is deleted;
-    and a copy, what was assigned or is routed to one worker, or what he named himself, nobody but
-    he and that worker. Of an order, its two sides aside, members see that there is one, once it was
-    sent.
+    or is deleted; and a copy, what was assigned, or what a worker named himself, nobody but he and
+    that worker. Where the mode gives each task to whom it will, it is that worker's and the owner's
+    alone, too; while it waits it is shown as `lists_waiting` says. Of an order, its two sides
+    aside, members see that there is one, once it was sent.
     """
+    if task.status in _OWNERS_ONLY:
+        return False
     if task.client_id is not None:
-        return task.status not in _OWNERS_ONLY
-    if ask(gig.distribution).info.desk is not None:
-        return task.status not in _OWNERS_ONLY and task.mailbox_id in mailbox_ids
+        return True
+    if not _is_polled(gig) and task.named_by is None:
+        waits = task.status == "queued" and lists_waiting(gig)
+        return waits or task.mailbox_id in mailbox_ids
     his = task.mailbox_id if task.template_number is not None else task.assignee_id
     his = task.named_by or his
-    return task.status not in _OWNERS_ONLY and (his is None or his in mailbox_ids)
+    return his is None or his in mailbox_ids
+
+
+def lists_waiting(gig: Gig) -> bool:
+    """Is what waits shown to all workers, who may take it, or use a verb of the mode on it?"""
+    verbs = ask(gig.distribution).info.verbs
+    return _is_polled(gig) or any(not verb.holder and verb.by & _WORKERS for verb in verbs)
+
+
+def _is_polled(gig: Gig) -> bool:
+    return ask(gig.distribution).select(gigs.facts(gig)).shelf == "queue"

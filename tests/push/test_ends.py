@@ -69,8 +69,9 @@ def test_a_task_that_all_have_a_copy_of_is_nobodys_any_more(world: World) -> Non
     worker = world.worker(gig)
     sent = world.send(gig).ok()
     assert refusals(gig, worker, sent["message_id"]) == {
+        "read": "not_found",
         "proofs": "template",
-        "violation": "template",
+        "violation": "not_found",
         "price": "already_claimed",
         "private-details": "template",
         "recycle": "not_held",

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from engine import waiting_delivery
 from tests.contract.shares import token_of
 from tests.contract.test_link_pages import Page
+from tests.push.people import hand_in
 from tests.world import Gig, Person, World
 
 PUSHING = ("round_robin", "random", "priority_weighted", "free_for_all")
@@ -37,10 +39,11 @@ def test_the_link_of_a_pushed_task_shows_it_to_who_has_it(world: World, distribu
     mine = opened(world, gig, task_id, worker)
     assert mine.status == 200 and mine.notice == "This task is yours."
     assert "Feed the cat" in mine.main and f"/submit/{token_of(worker)}" in mine.text
-    for other, own in ((stranger, ""), (gig.owner, "This gig is yours. ")):
-        page = opened(world, gig, task_id, other)
-        assert page.status == 200 and buttons(page) == []
-        assert page.notice.startswith(f"{own}This gig pushes its tasks")
+    page = opened(world, gig, task_id, gig.owner)
+    assert page.status == 200 and buttons(page) == []
+    assert page.notice.startswith("This gig is yours. This gig pushes its tasks")
+    # Another worker is shown nothing of it.
+    assert opened(world, gig, task_id, stranger).status == 404
     page = opened(world, gig, task_id, world.person())
     assert page.status == 403 and "by invite" in page.notice
 
@@ -62,16 +65,26 @@ def test_an_offered_task_has_a_button_for_either_answer(world: World) -> None:
 
 
 @pytest.mark.rule("R-07")
-def test_the_link_of_a_mailbox_takes_nothing_that_waits_to_be_pushed(world: World) -> None:
+@pytest.mark.rule("U-02")
+def test_what_waits_to_be_pushed_is_its_owners_alone(world: World) -> None:
     gig = world.gig(distribution="round_robin")
     worker = world.worker(gig)
     path = f"{gig.path}/mailboxes/{worker.mailbox['id']}"  # type: ignore[attr-defined]
     worker.patch(path, {"paused": True})
     sent = world.send(gig).ok()
     assert sent["status"] == "waiting"
-    page = Page(world, f"/submit/{token_of(worker)}?task={sent['message_id']}")
-    assert page.status == 200 and "gives it to a worker by itself" in page.notice
-    assert buttons(page) == ["violation"]
+    task_id = sent["message_id"]
+    assert Page(world, f"/submit/{token_of(worker)}?task={task_id}").status == 404
+    worker.call("GET", f"{gig.path}/tasks/{task_id}").refused(404)
+    assert worker.get(f"{gig.path}/queue")["tasks"] == []
+    assert [task["id"] for task in gig.owner.get(f"{gig.path}/queue")["tasks"]] == [task_id]
+    # Nor is what another worker has in hand, or has handed in, for him to read.
+    other = world.worker(gig)
+    waiting_delivery.deliver(gig.id)
+    for step in (lambda: None, lambda: hand_in(other, gig, task_id)):
+        step()
+        assert other.get(f"{gig.path}/tasks/{task_id}")["task"]["id"] == task_id
+        worker.call("GET", f"{gig.path}/tasks/{task_id}").refused(404)
 
 
 @pytest.mark.rule("C-01")
