@@ -22,6 +22,7 @@ from engine import (
     holding,
     push_candidates,
     spending,
+    stranded,
     turns,
 )
 from engine.deliveries import money_field
@@ -51,6 +52,8 @@ def place(gig: Gig, task: Task, effect: PushTo, placed: Placed) -> dict[str, Any
     if task.status != "queued":
         matching = push_candidates.not_lost(task, matching)
         _let_go(task)
+        if offered and not matching:
+            stranded.tell(gig, task)
     else:
         # A plan or an earlier one may have put it on the shelf.
         entries.withdraw(task)

@@ -263,3 +263,23 @@ def test_an_offer_that_its_owner_assigns_to_the_same_worker_is_his(world: World)
     assert times.parse_ms(held["expires_at"]) >= before + TIMEOUT * clock.SECOND
     mine.post(f"{gig.path}/tasks/{task_id}/heartbeat")
     assert events(gig).count("task.accepted") == 1
+
+
+@pytest.mark.rule("U-04", "T-09")
+def test_an_owner_is_told_of_what_no_worker_is_left_for(world: World) -> None:
+    gig, (worker, _) = offering(world)
+    task_id = world.task(gig)
+    run_out()
+    assert "task.stranded" not in events(gig)
+    run_out()
+    # It waits for somebody else; each time that it comes back it is told of once.
+    run_out()
+    assert events(gig).count("task.stranded") == 1
+    (news,) = [
+        one
+        for one in gig.owner.get("/notifications")["notifications"]
+        if one["kind"] == "task.stranded"
+    ]
+    assert news["subject"]["id"] == task_id
+    gig.owner.post(f"{gig.path}/tasks/{task_id}/assign", {"assign_to": worker.mailbox["id"]})
+    assert [one["id"] for one in inbound(worker)] == [task_id]
