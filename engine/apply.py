@@ -91,6 +91,8 @@ def _require_fits(task: Task, hook: str, effect: Effect) -> None:
             f"says {effect!r} of a task that is {task.status}; its proof stands, so what becomes "
             "of it is for rejected() to say"
         )
+    if isinstance(effect, PutBack) and task.status not in ("claimed", *_DECIDED):
+        raise ValueError(f"says PutBack() of a task that is {task.status}, which nobody has")
     if isinstance(effect, PushTo):
         if task.template_number is not None:
             raise ValueError(f"says {effect!r} of a copy, which is one worker's; say PutBack()")

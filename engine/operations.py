@@ -6,6 +6,7 @@ state of a row forbids is for `move()` to say.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from engine.db import db
@@ -161,3 +162,13 @@ def require(has: frozenset[str], allowed: frozenset[str]) -> None:
             raise Refused("not_joined", "You have no mailbox in this gig. Join it first.")
         who = " or ".join(sorted(allowed))
         raise Refused("not_permitted", f"Only the {who} of this gig may do that.")
+
+
+def table() -> str:
+    """Every operation and who may do it, a line each: what `python -m engine.operations` shows."""
+    width = max(map(len, DEFAULT))
+    return "\n".join(f"{name:{width}}  {', '.join(sorted(DEFAULT[name]))}" for name in DEFAULT)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table() + "\n")

@@ -12,7 +12,7 @@ from engine.models.gig import Gig
 from engine.models.mode_item import ModeItem
 from engine.models.task import Task
 from engine.modes import Mode, facts
-from engine.plans import GigFacts
+from engine.plans import GigFacts, Ring
 from engine.roles import ACTIVE, ANYONE, MEMBER
 from engine.states import TASK
 
@@ -153,6 +153,7 @@ def _in_vain(mode: Mode, gig: PlayedIn, line: Line) -> bool:
         item = ModeItem.get(ModeItem.task_id == line.id)
         task = task_facts.with_item(Task.get(Task.id == line.id), item)
     try:
-        return not mode.rang(gig.shown, task, str(item.bell), int(item.bell_at or 0))
+        plan = mode.rang(gig.shown, task, str(item.bell), int(item.bell_at or 0))
     except Refused:
         return False
+    return all(isinstance(effect, Ring) and effect.bell is None for effect in plan)

@@ -332,14 +332,13 @@ SCENES: tuple[Callable[[Play], None], ...] = (
     paused,
     deleted,
     verbs,
-    gone,
     at_a_desk,
 )
 
 
 def play_all(play: Play) -> None:
-    """Every scene twice, in one gig, and then its end."""
-    for scene in (*SCENES, *SCENES):
+    """Every scene twice, in one gig, that of those who leave once, and then its end."""
+    for scene in (*SCENES, *SCENES, gone):
         scene(play)
     ended(play)
     ended(play)

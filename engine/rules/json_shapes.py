@@ -230,7 +230,9 @@ def check(shapes: Mapping[str, Shape]) -> None:
             raise ValueError(f"{name!r} is no name of a field: letters, digits and _")
         unknown = sorted(set(shape) - _WORDS)
         if unknown:
-            raise ValueError(f"{name}: {', '.join(unknown)} of JSON Schema is not known here")
+            meant = names.one_of(unknown[0], _WORDS).rstrip(".")
+            told = f"{name}: {', '.join(unknown)} of JSON Schema is not known here. {meant}"
+            raise ValueError(told)
         wrong = sorted(set(_types(shape)) - set(KINDS))
         if wrong:
             raise ValueError(f"{name}: no type is called {', '.join(wrong)}")
