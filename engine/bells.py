@@ -14,7 +14,7 @@ import structlog
 from engine import cancellation, clock, events, mode_items, planning, rows, states
 from engine.acting import locked
 from engine.db import db
-from engine.due import waits as is_not_due
+from engine.due import waits_until
 from engine.errors import Refused
 from engine.models.mode_item import ModeItem
 from engine.models.task import Task
@@ -86,7 +86,7 @@ def _ring(due: Due) -> bool:
     bell = "" if found is None or found.bell is None else found.bell
     task = locked(gig, due.task_id, lambda seen: mode.rang(shown, seen, bell, now))
     item = _still(due, now)
-    if item is None or item.bell is None or is_not_due(task):
+    if item is None or item.bell is None or waits_until(task) is not None:
         return False
     mode_items.take_bell(task)
     if task.status in states.ENDED:

@@ -10,10 +10,12 @@ from engine.models.task import WAITING, QueueEntry, Task
 CHUNK = 200
 
 
-def waits(task: Task) -> bool:
-    """Is it a waiting task whose time has not come? Until then it is nobody's to act on."""
-    not_before = task.not_before if task.status == "queued" else None
-    return not_before is not None and not_before > clock.now()
+def waits_until(task: Task) -> int | None:
+    """When a waiting task's time will come (ms), until which it is nobody's to act on; else None."""
+    not_before = task.not_before
+    if task.status != "queued" or not_before is None or not_before <= clock.now():
+        return None
+    return int(not_before)
 
 
 def enqueue() -> int:

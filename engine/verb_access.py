@@ -42,8 +42,9 @@ def require_usable(
             f"This task is {task.status}, so there is nothing to do with it now.",
             status_now=task.status,
         )
-    if due.waits(task):
-        until = times.iso_ms(task.not_before)
+    not_before = due.waits_until(task)
+    if not_before is not None:
+        until = times.iso_ms(not_before)
         raise Refused(
             "wrong_state",
             f"This task waits for its time. Come back at {until}.",
