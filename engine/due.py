@@ -11,7 +11,7 @@ CHUNK = 200
 
 
 def waits_until(task: Task) -> int | None:
-    """When a waiting task's time will come (ms), until which it is nobody's to act on; else None."""
+    """When a waiting task's time comes (ms), until which it is nobody's to act on; else None."""
     not_before = task.not_before
     if task.status != "queued" or not_before is None or not_before <= clock.now():
         return None
