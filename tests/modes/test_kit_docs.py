@@ -17,9 +17,10 @@ from typing import Any, get_args
 
 import pytest
 
-from engine import hookspecs, modes, plans
+from engine import hookspecs, modes, operations, plans, roles
 from engine.conformance import ModeSuite, answers, questions, schemas
 from engine.rules import json_shapes
+from engine.states import TASK
 from plugins import defaults
 from tests.modes.packages import FIXTURES
 
@@ -86,15 +87,40 @@ def hook_arguments(name: str) -> tuple[str, ...]:
 
 
 def test_every_effect_is_in_the_table_with_its_members() -> None:
-    (told, picks) = tables(section("Effects"))
+    (told, _, picks) = tables(section("Effects"))
     effects = [f"{kind.__name__}({', '.join(members(kind))})" for kind in get_args(plans.Effect)]
     assert sorted(told) == sorted(effects)
     assert picks == list(plans.PICKS)
 
 
+def test_every_move_that_a_mode_may_say_is_in_the_table_as_the_engine_makes_it() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| `(\w+)` \|", section("Moves"), re.M)
+    told = {
+        (state, verb): after
+        for verb, before, after in rows
+        for state in re.findall(r"`(\w+)`", before)
+    }
+    assert told == {key: after for key, after in TASK.items() if key[1] in plans.MOVES}
+    assert [verb for verb, _, _ in rows] == list(plans.MOVES)
+
+
+def test_every_role_is_in_a_table() -> None:
+    assert set(tables(section("Roles"))[0]) == {name for name in vars(roles) if name.isupper()}
+
+
+def test_the_command_that_the_text_names_lists_every_operation_with_its_roles() -> None:
+    assert "`python -m engine.operations`" in README
+    command = [sys.executable, "-m", "engine.operations"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    told = dict(line.split(maxsplit=1) for line in shown.splitlines())
+    assert told == {
+        name: ", ".join(sorted(allowed)) for name, allowed in operations.DEFAULT.items()
+    }
+
+
 @pytest.mark.parametrize("kind", ["ModeInfo", "Verb", "Desk", "Selection", "Proving"])
 def test_every_member_that_a_mode_says_is_in_a_table(kind: str) -> None:
-    assert tables(section(kind)) == [members(getattr(plans, kind))]
+    assert tables(section(kind))[0] == members(getattr(plans, kind))
 
 
 def test_everything_that_a_mode_is_shown_is_in_a_table() -> None:
