@@ -52,6 +52,10 @@ class TestAuctionKeeps(ModeSuite):
     mode = load(FIXTURES / "auction_mode" / "muster_auction.py")
 
 
+class TestLotteryKeeps(ModeSuite):
+    mode = load(FIXTURES / "lottery_mode" / "muster_lottery.py")
+
+
 SOUND = """
 from engine.hookspecs import impl
 from engine.plans import Enqueue, ModeInfo, MoveTask, PutBack, Reply, Selection, Stage, Verb
@@ -155,8 +159,8 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "a released task that is discarded": (
         lambda text: text + RELEASED + '(MoveTask("discard"),)\n',
-        r"MoveTask\('discard'\), which is for the engine to make; PutBack\(\) ends a copy, with its "
-        r"template, and loses no other task to its sender\.",
+        r"MoveTask\('discard'\), which is for the engine to make; PutBack\(\) ends a copy, with "
+        r"its template, and loses no other task to its sender\.",
     ),
     "a released task that stays": (
         lambda text: text + RELEASED + "()\n",
@@ -202,7 +206,7 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
             'description="A mode that is tried.")',
             VERB % 'Verb("bid", "Bid.", {"price": {"typ": "integer"}})',
         ),
-        r"the verb 'bid': price: typ of JSON Schema is not known here",
+        r"the verb 'bid': price: typ of JSON Schema is not known here\. Did you mean 'type'\?",
     ),
     "chance": (
         lambda text: (
@@ -210,6 +214,23 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
             + "\n\nimport itertools\n\nNUMBERS = itertools.count()\n"
         ),
         r"answered the same question first with .* An answer may follow from what is asked alone\.",
+    ),
+    "a pick that there is not": (
+        lambda text: text.replace("PutBack", "PushTo").replace(QUEUED, '(PushTo("round_robin"),)'),
+        r"says PushTo\('round_robin'\)\. The picks are: in_turn, by_lot, by_priority, everyone\.",
+    ),
+    "a move that is misspelt": (
+        lambda text: text + RELEASED + '(MoveTask("relase"), Enqueue())\n',
+        r"says MoveTask\('relase'\)\. Did you mean 'release'\?",
+    ),
+    "a move of the engine's": (
+        lambda text: text + RELEASED + '(MoveTask("assign"),)\n',
+        r"says MoveTask\('assign'\), which is for the engine to make; Assign\(…\) gives a task",
+    ),
+    "a move from elsewhere": (
+        lambda text: text + RELEASED + '(MoveTask("return"), Enqueue())\n',
+        r"MoveTask\('return'\) of a task that is claimed\. From `claimed` it can: release, "
+        r"hand_back, complete\.",
     ),
     "an answer left out": (
         lambda text: text.replace('return Selection(shelf="queue")', 'Selection(shelf="queue")'),
@@ -220,6 +241,73 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
         r"No worker ever got a task to do",
     ),
 }
+
+
+LOTTERY = (FIXTURES / "lottery_mode" / "muster_lottery.py").read_text()
+GONE = 'tuple(one for one in task.memo["entered"] if one not in gone)'
+EVERYBODY = 'tuple(task.memo["entered"])'
+FROM_THE_WINNER = '(skip, *_draw_again(task, "release"))'
+TO_ANOTHER = """(skip, *_draw_again(task, "release"), AssignByLot(
+            tuple(one for one in task.memo.get("entered", ()) if one != mailbox_id) or (mailbox_id,)
+        ))"""
+
+# The same of the lottery, whose tasks are somebody's only after a verb and a bell.
+BROKEN_LOTTERY: dict[str, tuple[Callable[[str], str], str]] = {
+    "a bell that gives the task to who has left": (
+        lambda text: text.replace(GONE, EVERYBODY).replace(
+            "(AssignByLot(among),)", "(Assign(among[0]),)"
+        ),
+        r"^- rang\(\) gave the task to worker 1, who has left; `gone` names him\.\n"
+        r"(?s:.*)worker 1 leaves the gig\n",
+    ),
+    "a lot among nobody who is there": (
+        lambda text: text.replace(GONE, EVERYBODY),
+        r"^- rang\(\) gave the task to worker \d.*, who has left; `gone` names him",
+    ),
+    "a task passed on to who has left": (
+        lambda text: text.replace(FROM_THE_WINNER, TO_ANOTHER),
+        r"^- declined\(\) gave the task to worker \d(, worker \d)?, who has left; `gone` names him",
+    ),
+    "a task for its owner that waits for a bell": (
+        lambda text: text.replace("MoveTask(move),\n        Enqueue(),", "PutBack(),"),
+        r"is unassigned and has a bell, to which rang\(\) answers nothing, so it waits for good\. "
+        r"PutBack\(\) sends what an Assign of the mode gave to its owner",
+    ),
+    "a task that no worker can see": (
+        lambda text: text.replace("(Enqueue(), *_open", "(*_open"),
+        r"waits for the verb 'enter', and no worker can see it: Enqueue\(\) lists it",
+    ),
+    "a plan that does not fit, with another question after it": (
+        lambda text: text.replace("(AssignByLot(among),)", '(MoveTask("release"),)'),
+        r"^- rang\(\) \(tried\.py, line \d+\) says MoveTask\('release'\) of a task that is "
+        r"queued\. From `queued` it can: hand_back, drop\. It answered \(MoveTask",
+    ),
+    "somebody else's task, as soon as it is his": (
+        lambda text: text.replace(
+            "(Stage(DRAWN), Ring(None))", "(Stage(DRAWN), Assign(task.mailbox_id))"
+        ),
+        r"^- placed\(\) \(tried\.py, line \d+\) says Assign\(.*\); it is somebody's now",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN_LOTTERY)
+def test_a_broken_lottery_is_told_what_to_mend(what: str, tmp_path: Path) -> None:
+    change, sentence = BROKEN_LOTTERY[what]
+    text = change(LOTTERY)
+    assert text != LOTTERY
+    text = text.replace("    AssignByLot,\n", "    Assign,\n    AssignByLot,\n    PutBack,\n")
+    suite: Any = type("TestTried", (ModeSuite,), {"mode": written(tmp_path, text)})()
+    test = suite.test_its_tasks_live_and_none_is_lost
+    found = failure_of(test, name="lottery", tmp_path=tmp_path)
+    assert re.search(sentence, found), found
+
+
+@pytest.mark.parametrize("what", ["a question that is none", "a released task that stays"])
+def test_one_fault_is_told_once(what: str, tmp_path: Path) -> None:
+    change, sentence = BROKEN[what]
+    found = told(written(tmp_path, change(SOUND)), tmp_path)
+    assert len(re.findall(sentence, found)) == 1
 
 
 def told(mode: ModuleType, folder: Path) -> str:
