@@ -119,7 +119,8 @@ def hold(
 
     def planned(task: TaskFacts) -> Plan:
         # A mode is asked about a verb only where it may be used.
-        return asked(task, frozenset()) if _starts_from(verb, task) else ()
+        held = task.status == "claimed" or not verb.holder
+        return asked(task, frozenset()) if held and _starts_from(verb, task) else ()
 
     return locked(gig, task_id, planned, mailbox)
 

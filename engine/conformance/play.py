@@ -240,18 +240,21 @@ class Play(PlayedGig):
         )
 
     def act_at_desk(self, worker: Person, task_id: str, verb: Verb) -> Any:
+        """None where the task is on no desk; True where the verb was used."""
         item, body = self.item(task_id), dict(self.body(verb.name))
         if item is None:
             return None
         name, number = self.gig.distribution, item.number
 
-        def read() -> dict[str, Any]:
-            return json_shapes.read(body, verb.fields, verb.required)
+        def use() -> bool:
+            given = json_shapes.read(body, verb.fields, verb.required)
+            desks.act_on(worker.caller, name, number, verb, given, None)
+            return True
 
         return self.decide(
             task_id,
             f"{worker.name} uses the verb {verb.name!r} at his desk, with {body}",
-            lambda: desks.act_on(worker.caller, name, number, verb, read(), None),
+            use,
         )
 
     def body(self, name: str) -> Mapping[str, Any]:

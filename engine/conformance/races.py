@@ -10,7 +10,7 @@ from typing import Any
 from engine import declining, handing_in, holds, polls, proofs, submissions
 from engine.conformance.play import TIMEOUT_SECONDS, Play
 from engine.conformance.site import Person, advance
-from engine.conformance.story import begin, finish
+from engine.conformance.steps import begin, finish
 from engine.db import db
 from engine.errors import Refused
 from engine.forms import Form

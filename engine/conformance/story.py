@@ -4,73 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.conformance import schemas
+from engine.conformance import desk_scenes, schemas
 from engine.conformance.play import ACCEPT_SECONDS, TIMEOUT_SECONDS, Play
 from engine.conformance.site import Person
-from engine.db import db
+from engine.conformance.steps import begin, finish, gone_from, take, wait_for_bell
 from engine.errors import Refused
-from engine.models.proof import Proof
-from engine.models.task import Task
-from engine.operations import OWNER
 from engine.plans import Verb
-
-# Bells that are waited for before a task counts as one that nobody gets.
-BELLS = 3
-
-
-def take(play: Play, task_id: str) -> tuple[Person, Task] | None:
-    """Who comes to hold the task, by whichever way the mode gives: a push, polls, verbs, bells."""
-    found = play.in_hands(task_id)
-    for worker in play.workers:
-        if found is None:
-            play.poll(worker)
-            found = play.in_hands(task_id)
-    for verb in play.mode.info.verbs:
-        for worker in play.workers:
-            if found is None and not verb.holder:
-                play.act(worker, task_id, verb.name, play.body(verb.name))
-                found = play.in_hands(task_id)
-    for _ in range(BELLS):
-        if found is None and _wait_for_bell(play, task_id):
-            found = play.in_hands(task_id)
-    return found
-
-
-def _wait_for_bell(play: Play, task_id: str) -> bool:
-    item = play.item(task_id)
-    if item is None or item.bell_at is None:
-        return False
-    play.wait(max(1, (item.bell_at - play.now()) // 1000 + 1))
-    return True
-
-
-def begin(play: Play, *, to: Person | None = None) -> tuple[Person, Task] | None:
-    """A new task in somebody's hands; None where the mode hands out none in this way."""
-    task_id = play.send(to=to)
-    found = None if task_id is None else take(play, task_id)
-    play.held += to is None and found is not None
-    return found
-
-
-def finish(play: Play, worker: Person, task: Task) -> Proof | None:
-    """Its holder does the work: by a proof, or by the mode's verbs where those do it."""
-    proof = play.hand_in(worker, task.id)
-    for verb in (*play.mode.info.verbs, *play.mode.info.verbs):
-        now = play.in_hands(task.id)
-        if proof is None and now is not None and OWNER not in verb.by:
-            play.act(now[0], task.id, verb.name, play.body(verb.name))
-    if proof is None:
-        with db.reading():
-            proof = Proof.get_or_none(Proof.task_id == task.id, Proof.status == "pending")
-    return proof
-
-
-def gone_from(play: Play, worker: Person, task: Task, got: object, hook: str) -> None:
-    """What was taken from a worker is not his any more."""
-    now = play.task(task.id)
-    same = (now.status, now.mailbox_id, now.claimed_at)
-    if not isinstance(got, Refused) and same == ("claimed", worker.mailbox_id, task.claimed_at):
-        play.fail(f"{worker.name} still has the task. {hook}() says where it goes")
 
 
 def approved(play: Play) -> None:
@@ -226,7 +165,7 @@ def verbs(play: Play) -> None:
             for who in play.people():
                 bad_bodies(play, who, task_id, verb)
                 play.act(who, task_id, verb.name, play.body(verb.name))
-        _wait_for_bell(play, task_id)
+        wait_for_bell(play, task_id)
 
 
 def gone(play: Play) -> None:
@@ -245,7 +184,7 @@ def gone(play: Play) -> None:
                 play.leave(worker)
             for verb in play.mode.info.verbs:
                 play.act(play.owner, task_id, verb.name, play.body(verb.name))
-            _wait_for_bell(play, task_id)
+            wait_for_bell(play, task_id)
         for worker in leavers:
             play.join(worker)
     for way in ways:
@@ -256,7 +195,7 @@ def gone(play: Play) -> None:
             for worker in others:
                 play.leave(worker)
             way(found[0], found[1].id)
-            _wait_for_bell(play, found[1].id)
+            wait_for_bell(play, found[1].id)
             for worker in others:
                 play.join(worker)
 
@@ -274,20 +213,6 @@ def _reject(play: Play, holder: Person, task_id: str) -> None:
     proof = finish(play, holder, play.task(task_id))
     if proof is not None:
         play.review(proof, approve=False, requeue=True)
-
-
-def at_a_desk(play: Play) -> None:
-    """What each worker finds there, and does with it."""
-    desk = play.mode.info.desk
-    if desk is None or begin(play) is None:
-        return
-    for worker in play.workers:
-        play.read_desk(worker)
-        for verb in play.mode.info.verbs:
-            for task in play.tasks():
-                if task.status == "claimed" and task.mailbox_id == worker.mailbox_id:
-                    play.act_at_desk(worker, task.id, verb)
-        play.read_desk(worker)
 
 
 def bad_bodies(play: Play, who: Person, task_id: str, verb: Verb) -> None:
@@ -332,7 +257,8 @@ SCENES: tuple[Callable[[Play], None], ...] = (
     paused,
     deleted,
     verbs,
-    at_a_desk,
+    desk_scenes.on_time,
+    desk_scenes.too_late,
 )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import py_compile
 import re
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from engine.conformance import ModeSuite, imports
+from engine.conformance import ModeSuite
 from engine.modes import ENTRY_POINTS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -79,14 +78,6 @@ RELEASED = "\n\n@impl\ndef released(gig, task):\n    return "
 VERB = 'description="A mode that is tried.", stages=("open",), verbs=(%s,))'
 QUEUED = '(Enqueue(), Reply({"status": "queued"}))'
 
-
-def with_desk(text: str, path: str) -> str:
-    """The sound mode with a desk; its name is that of a mode whose verbs do what a desk needs."""
-    described = f'stages=("open",), desk=Desk({path!r}, "Here", shown=("open",)))'
-    text = text.replace('description="A mode that is tried.")', f'description="One.", {described}')
-    return text.replace("import Enqueue", "import Desk, Enqueue")
-
-
 # What is wrong: how the sound mode becomes it, and what its author is told.
 BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "an effect that is none": (
@@ -117,37 +108,6 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "a clock of its own": (
         lambda text: text + "\n\nimport datetime\n\nNOW = datetime.datetime.now()\n",
         r"asks what time it is: a mode has no clock; `now` is given",
-    ),
-    "a clock by another name": (
-        lambda text: (
-            text + "\n\nfrom datetime import datetime as moment\n\nask = moment\nNOW = ask.now\n"
-        ),
-        r"line 21, asks what time it is: a mode has no clock",
-    ),
-    "a file": (
-        lambda text: text + "\n\nTEXT = open(__file__).read()\n",
-        r"uses open: a mode reads and writes no files; what it keeps of a task goes through",
-    ),
-    "an import by name": (
-        lambda text: text + '\n\nload = __import__\nload("socket")\n',
-        r"uses __import__: what is loaded or run by its name cannot be seen here; write an import",
-    ),
-    "a process": (
-        lambda text: "import os.path as here\nimport threading\n" + text,
-        r"line 1, imports os\.path: a mode reads and writes no files;(?s:.*)line 2, imports "
-        r"threading: a mode starts nothing",
-    ),
-    "the engine by its front door": (
-        lambda text: "import engine\n" + text + "\n\ndef rows():\n    return engine.db.db\n",
-        r"uses engine\.db: a mode touches no database;",
-    ),
-    "a desk where another has its own": (
-        lambda text: with_desk(text, "/v1/incoming"),
-        r"the desk's path '/v1/incoming' is that of the installed mode 'incoming'; give it another",
-    ),
-    "a desk in the way": (
-        lambda text: with_desk(text, "/v1/me"),
-        r"the desk's path '/v1/me' is Muster's own; give it another",
     ),
     "a function that nobody asks": (
         lambda text: text + "\n\ndef released(gig, task):\n    return (PutBack(),)\n",
@@ -355,30 +315,3 @@ def test_a_broken_mode_is_told_what_to_mend(what: str, tmp_path: Path) -> None:
 
 def test_the_sound_mode_keeps_it(tmp_path: Path) -> None:
     assert told(written(tmp_path, SOUND), tmp_path) == ""
-
-
-def test_names_of_a_modes_own_are_no_files_and_its_times_no_clock(tmp_path: Path) -> None:
-    own = """
-import re
-import datetime as dates
-
-WORD = re.compile("a+")
-
-
-def open(task, exec):
-    time = dates.datetime.fromtimestamp(0)
-    return (open, exec, time.now)
-"""
-    assert list(imports.problems(written(tmp_path, SOUND + own))) == []
-
-
-def test_a_module_without_a_source_is_told_of(tmp_path: Path) -> None:
-    source = tmp_path / "hidden.py"
-    source.write_text(SOUND)
-    made = py_compile.compile(str(source), str(tmp_path / "hidden.pyc"))
-    source.unlink()
-    (found,) = imports.problems(load(Path(str(made))))
-    assert found == (
-        "hidden has no source that can be read, so nobody knows what it brings in. Ship the .py "
-        "file."
-    )

@@ -38,7 +38,9 @@ def change_schedule(body: dict[str, Any]) -> Schedule:
 def assignees(query: dict[str, Any]) -> dict[str, Any]:
     """To whom you may pass on what is routed to you (I-03): active workers of your gigs.
 
-    An item can be passed within its own gig only. Needs the scope `tasks:read` or `all`.
+    Of those that are active, and of closed ones in which you have work in hand. An item can be
+    passed within its own gig only; in one that is cancelled, 409 `gig_closed`, it is finished by
+    whoever has it. Needs the scope `tasks:read` or `all`.
     """
     caller = auth.reads_tasks()
     found, cursor = paging.page(
