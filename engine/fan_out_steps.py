@@ -80,6 +80,7 @@ def give_up(command_id: str) -> None:
 
 def _let_others(gig: Gig, command: Command, task: Task) -> Task:
     """The gig's turns are everybody's again from this transaction on; the template is locked."""
+    spending.hold(gig)
     turns.end(gig.id, command.id)
     freeing.look_again(gig.id)
     (template,) = tasks.hold(task.number)
