@@ -142,8 +142,8 @@ def _waiting(mode: Mode, gig: PlayedIn, line: Line) -> Iterator[str]:
     hidden = line.status == "queued" and not (line.on_shelf or line.kept_back or line.copies)
     if hidden and told and mode.info.desk is None:
         yield (
-            f"waits for the verb {told[0]!r}, and no worker can see it: Enqueue() lists it in "
-            "GET /api/gigs/:id/queue, and with Selection(shelf='none') no poll is given it"
+            f"waits for the verb {told[0]!r}, and no worker can see it: Enqueue() lists it "
+            "among what waits in the gig, and with Selection(shelf='none') no poll is given it"
         )
 
 
