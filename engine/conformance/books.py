@@ -97,7 +97,7 @@ def _gig(mode: Mode, gig_id: str) -> PlayedIn:
     with db.reading():
         shown = facts(Gig.get(Gig.id == gig_id))
         pushes = bool(db.rows("SELECT 1 FROM rotation WHERE gig_id = ?", (gig_id,)))
-    return PlayedIn(shown, from_shelf=pushes or mode.select(shown).shelf == "queue")
+    return PlayedIn(shown, from_shelf=pushes or mode.select(shown).shelf != "none")
 
 
 def _of_one(mode: Mode, gig: PlayedIn, line: Line) -> Iterator[str]:
