@@ -101,4 +101,4 @@ def lists_waiting(gig: Gig) -> bool:
 
 
 def _is_polled(gig: Gig) -> bool:
-    return ask(gig.distribution).select(gigs.facts(gig)).shelf == "queue"
+    return ask(gig.distribution).select(gigs.facts(gig)).shelf != "none"

@@ -39,18 +39,9 @@ from plugins.incoming_items import (
     LOCAL,
     PLANNED,
     PRIORITIES,
+    UNPLANNED,
     USUAL_PRIORITY,
 )
-
-# What is known of a task that nobody has planned. Times are milliseconds.
-UNPLANNED: Mapping[str, Any] = {
-    "planned_at": None,
-    "started_at": None,
-    "response": None,
-    "effort_minutes": None,
-    # Its worker was chosen by a colleague, and not by the owner.
-    "passed": False,
-}
 
 _NO_QUEUE = (
     "Work in this gig is routed to its workers, so there is no queue. What is routed to you is in "

@@ -50,6 +50,16 @@ MEMBERS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
+# What is known of a task that nobody has planned. Times are milliseconds.
+UNPLANNED: Mapping[str, Any] = {
+    "planned_at": None,
+    "started_at": None,
+    "response": None,
+    "effort_minutes": None,
+    # Its worker was chosen by a colleague, and not by the owner.
+    "passed": False,
+}
+
 
 SHAPE = {
     "type": "object",

@@ -7,7 +7,7 @@ which refusals there are (H-02, H-05, H-07, H-08).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -286,34 +286,10 @@ def finish(spec: APISpec, converter: Any, rule: Rule) -> None:
         for operation in path.values()
         if isinstance(operation, dict) and "requestBody" in operation
     ]
-    for name in _reached(bodies, told["components"]["schemas"]):
+    for name in openapi_fields.reached(bodies, told["components"]["schemas"]):
         schema = spec.components.schemas[name]
         schema["additionalProperties"] = name in OPEN
         for given in schema.get("properties", {}).values():
             if given.get("format") == MONEY:
                 nullable = ["null"] if "null" in given["type"] else []
                 given |= {**MONEY_GIVEN, "type": ["number", "string", *nullable]}
-
-
-def _reached(value: Any, schemas: dict[str, Any]) -> set[str]:
-    """The names of the schemas that a part of the description refers to, near or far."""
-    found: set[str] = set()
-    waiting = list(_refs(value))
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += _refs(schemas[name])
-    return found
-
-
-def _refs(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for name, member in value.items():
-            if name == "$ref":
-                yield member.rpartition("/")[2]
-            else:
-                yield from _refs(member)
-    elif isinstance(value, list):
-        for member in value:
-            yield from _refs(member)

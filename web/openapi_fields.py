@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import marshmallow
@@ -56,3 +57,27 @@ def make_readable(value: Any) -> None:
 def plain(words: str) -> str:
     """A sentence without the ids of the rules behind it."""
     return _RULES.sub("", words)
+
+
+def reached(value: Any, schemas: dict[str, Any]) -> set[str]:
+    """The names of the schemas that a part of the description refers to, near or far."""
+    found: set[str] = set()
+    waiting = list(_refs(value))
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += _refs(schemas[name])
+    return found
+
+
+def _refs(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if name == "$ref":
+                yield member.rpartition("/")[2]
+            else:
+                yield from _refs(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _refs(member)
