@@ -102,7 +102,7 @@ def _held(gig: Gig, sent: Form) -> Gig:
     """
     if sent.draft:
         return gig
-    is_queued = ask(gig.distribution).select(gigs.facts(gig)).shelf == "queue"
+    is_queued = ask(gig.distribution).select(gigs.facts(gig)).shelf != "none"
     return gig if is_queued and sent.assign_to is None else gigs.held(gig.id)
 
 
