@@ -11,16 +11,12 @@ import dramatiq
 import structlog
 
 from engine import (
-    bells,
-    cancellation,
     commands,
     counters,
-    due,
     escrow_refunds,
     escrow_repair,
     fan_out,
     fan_out_steps,
-    holds,
     idempotency,
     letters,
     notification_list,
@@ -30,6 +26,7 @@ from engine import (
     proofs,
     reconcile,
     settlement,
+    sweeps,
     waiting_delivery,
 )
 from jobs import mail
@@ -45,11 +42,8 @@ _reading_chain = threading.Lock()
 
 def sweep() -> None:
     commands.sweep(RESEND_SECONDS)
-    holds.expire()
-    due.enqueue()
-    waiting_delivery.sweep()
-    bells.ring()
-    cancellation.sweep()
+    for look in sweeps.OF_TASKS:
+        look()
     escrow_refunds.give_up_stale()
     escrow_repair.sweep()
     order_repair.sweep()

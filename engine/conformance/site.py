@@ -6,7 +6,7 @@ import base64
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,27 +16,17 @@ import structlog
 
 from engine import (
     accounts,
-    bells,
-    cancellation,
     clock,
     commands,
-    due,
-    holds,
     install,
     migrate,
     settings,
+    sweeps,
     waiting_delivery,
     wake,
 )
 from engine.operations import Caller
 
-SWEEPS: tuple[Callable[[], Any], ...] = (
-    holds.expire,
-    due.enqueue,
-    waiting_delivery.sweep,
-    bells.ring,
-    cancellation.sweep,
-)
 _numbers = itertools.count(1)
 
 
@@ -66,7 +56,7 @@ class Site:
 
     def sweep(self) -> None:
         """What a running install does by itself, every few seconds."""
-        for one in SWEEPS:
+        for one in sweeps.OF_TASKS:
             one()
 
     def note(
