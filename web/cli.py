@@ -211,7 +211,10 @@ def audit_command(data_dir: Path | None, as_json: bool) -> None:
 @json_option
 @sentences
 def demo_command(data_dir: Path | None, as_json: bool) -> None:
-    """Play a task of each mode from submission to USDC in the worker's wallet, against a running muster up."""
+    """Play a task of each mode, from its submission to USDC in the worker's wallet.
+
+    It needs a running muster up.
+    """
     demo.run(data_dir or datadir.DEFAULT, as_json)
 
 
