@@ -143,10 +143,15 @@ def _check_rollups(rollups: list[Rollup], paid: set[str], found: list[str]) -> N
         if total != rollup.gross_units:
             found.append(f"{rollup.id} pays {rollup.gross_units} for proofs worth {total}")
         for proof in carried[rollup.id]:
-            if proof.status not in PAYABLE:
+            if proof.status not in PAYABLE and not _was_undone(rollup, proof):
                 found.append(f"{proof.id} is {proof.status} and carried by {rollup.id}")
             if (proof.paid_out_at is not None) != (rollup.status == "paid"):
                 found.append(f"{proof.id} and {rollup.id} disagree about being paid")
+
+
+def _was_undone(rollup: Rollup, proof: Proof) -> bool:
+    """Was its order undone and sent again, before a reorg had this delivery paid after all?"""
+    return bool(rollup.status == "paid" and rollup.client_id is not None and proof.returned)
 
 
 def _check_owed(found: list[str]) -> None:

@@ -14,58 +14,21 @@ from engine import (
     escrow_refunds,
     escrows,
     gigs,
+    order_attempts,
     order_handing,
+    order_restoring,
     order_returns,
-    rows,
 )
 from engine.db import db
 from engine.models.command import Command
 from engine.models.escrow import Escrow
 from engine.models.gig import Gig
-from engine.models.purchase import Purchase
 from engine.models.task import Task
 from engine.modes import takes_orders
 from engine.moves import move
 from engine.rules import money, order_money
 
 KIND = "order.sent"
-
-
-def attempt(task: Task, escrow: Escrow, minimum_units: int) -> None:
-    """Note with its order, and in its buyer's ledger, that this deposit is attempted.
-
-    `minimum_units` is the shop's price. May be called again; only inside `db.write`.
-    """
-    split = order_money.split(escrow.amount_units, escrow.fee_bps)
-    sets = {
-        "deposit_id": escrow.id,
-        "escrow_units": escrow.amount_units,
-        "escrow_fee_bps": escrow.fee_bps,
-        "price_units": split.net_units,
-        "funded_minimum_units": minimum_units,
-    }
-    Task.update(**sets).where(Task.id == task.id).execute()
-    for name, value in sets.items():
-        setattr(task, name, value)
-    _note(escrow, str(task.client_id), minimum_units)
-
-
-def _note(escrow: Escrow, client_id: str, minimum_units: int) -> None:
-    bought = {
-        "client_id": client_id,
-        "gig_id": escrow.gig_id,
-        "task_id": escrow.task_id,
-        "deposit_id": escrow.id,
-        "minimum_units": minimum_units,
-        "created_at": clock.now(),
-    }
-    rows.insert(Purchase, bought, tail="ON CONFLICT DO NOTHING")
-
-
-def minimum_units(escrow: Escrow) -> int:
-    """The shop's price when the deposit was planned, as its command has it."""
-    planned = commands.peek(escrow.command_id).arguments
-    return int(planned.get("minimum_units", escrow.amount_units))
 
 
 def sold(task: Task, escrow: Escrow) -> dict[str, Any]:
@@ -92,7 +55,10 @@ def _changed(escrow: Escrow, what: str) -> None:
     active = order_handing.hold_vendor(gig)
     if what == "opened_late":
         (task,) = Task.select().where(Task.id == escrow.task_id)
-        _note(escrow, str(task.client_id), minimum_units(escrow))
+        order_attempts.note(escrow, str(task.client_id), order_attempts.minimum_units(escrow))
+        return
+    (task,) = db.lock(Task.select().where(Task.id == escrow.task_id))
+    if what == "settled" and order_restoring.paid_after_all(task, escrow):
         return
     if order_returns.ended(escrow, what):
         return
@@ -104,12 +70,12 @@ def _changed(escrow: Escrow, what: str) -> None:
 
 
 def _opened(gig: Gig, task: Task, escrow: Escrow, active: bool) -> None:
-    if task.status == "cancelled":
+    if task.status == "cancelled" or order_restoring.is_paid_for(task, escrow):
         escrow_refunds.request(escrow, "chain")
         return
     if task.deposit_id != escrow.id:
         # Its depositor has sent it himself, without us.
-        attempt(task, escrow, minimum_units(escrow))
+        order_attempts.attempt(task, escrow, order_attempts.minimum_units(escrow))
     if task.status == "withdrawn":
         move(task, "redraft", order_withdrawn_at=None, order_withdrawn_by=None)
     if task.status == "unfunded":

@@ -15,6 +15,7 @@ from engine import (
     escrow_relay,
     escrows,
     install,
+    order_attempts,
     order_deposits,
     order_payments,
     order_terms,
@@ -146,7 +147,7 @@ def _plan(command: Command, task: Task) -> Escrow:
             raise Refused("in_progress", "Another request sends this order by now.")
         escrow = order_terms.plan(command, gig, locked, payer, rate_bps)
         given_up_id = locked.deposit_id
-        order_deposits.attempt(locked, escrow, given["minimum_units"])
+        order_attempts.attempt(locked, escrow, given["minimum_units"])
         if order_unsending.is_again(command):
             # What the deposit before was to pay, this one pays.
             unpaid = (Rollup.deposit_id == given_up_id, UNPAID)

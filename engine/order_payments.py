@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import commands, escrow_relay, install, order_deposits, signers
+from engine import commands, escrow_relay, install, order_attempts, signers
 from engine.models.command import Command
 from engine.models.escrow import Escrow
 from engine.models.gig import Gig
@@ -42,13 +42,13 @@ def begin_signed(task: Task, escrow: Escrow, signature: str) -> Command:
     signers.settler()
     escrow_relay.require_gas(str(task.client_id))
     command = _record(
-        task, deposit_id=escrow.id, minimum_units=order_deposits.minimum_units(escrow)
+        task, deposit_id=escrow.id, minimum_units=order_attempts.minimum_units(escrow)
     )
     escrow_relay.keep(escrow, signature)
     # What was sent before, and came to nothing, may be sent again.
     sets = {"command_id": command.id, "chain_transaction_id": None}
     Escrow.update(**sets).where(Escrow.id == escrow.id).execute()
-    order_deposits.attempt(task, escrow, command.arguments["minimum_units"])
+    order_attempts.attempt(task, escrow, command.arguments["minimum_units"])
     return command
 
 

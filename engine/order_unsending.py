@@ -5,7 +5,7 @@ Terms are abandoned only if they can never be mined. Should they open all the sa
 
 from __future__ import annotations
 
-from engine import escrows, events, order_deposits, order_terms, order_undoing
+from engine import escrows, events, order_attempts, order_terms, order_undoing
 from engine.db import db
 from engine.errors import Refused
 from engine.models.command import Command
@@ -108,7 +108,7 @@ def _undo(task: Task) -> None:
     for purchase in bought.order_by(Purchase.number.desc()):
         before = Escrow.get_or_none(Escrow.id == purchase.deposit_id)
         if before is not None and before.status in ("refunded", "reclaimed"):
-            order_deposits.attempt(task, before, purchase.minimum_units)
+            order_attempts.attempt(task, before, purchase.minimum_units)
             return
 
 

@@ -88,7 +88,7 @@ def _heard(event: PaidOut | DepositSettled, taken_back: bool) -> set[str]:
 def _paid(rollup: Rollup, event: PaidOut | DepositSettled) -> None:
     """The chain says, finally, that this rollup was paid."""
     now = clock.now()
-    told = {
+    told: dict[str, Any] = {
         "tx_hash": event.tx_hash,
         "wallet_address": event.to,
         # What the contract took: its rate may have changed since this was decided.
@@ -99,6 +99,13 @@ def _paid(rollup: Rollup, event: PaidOut | DepositSettled) -> None:
         # By a transaction that we had given up or never knew to have left.
         "settled_by_reconciliation": rollup.status != "sent",
     }
+    units = event.gross_units if isinstance(event, PaidOut) else event.amount_units
+    if rollup.status == "settled":
+        # It was to pay nothing any more, since its order had been undone.
+        told["gross_units"] = units
+    if isinstance(event, DepositSettled):
+        # Its order may have been funded anew since, with another deposit.
+        told["deposit_id"] = event.deposit_key
     if not take(Rollup, rollup.id, "pay", **told):
         return
     Proof.update(paid_out_at=now).where(Proof.rollup_id == rollup.id).execute()

@@ -95,6 +95,9 @@ TASK: Moves = {
     # A reorg took the refund back.
     ("withdrawn", "undo"): "undoing",
     ("undoing", "end_undo"): "withdrawn",
+    # A reorg made the payout that had been signed for it win against what undid it.
+    ("undoing", "restore"): "approved",
+    ("withdrawn", "restore"): "approved",
 }
 
 # A task in these is there for nobody any more.
@@ -136,6 +139,8 @@ ROLLUP: Moves = {
     ("failed", "pay"): "paid",
     # It pays nothing, so the chain has no say.
     ("pending", "settle"): "settled",
+    # What was signed for it before it was to pay nothing has been mined after all.
+    ("settled", "pay"): "paid",
     # The chain took the payment back in a reorg.
     ("paid", "unpay"): "sent",
 }
