@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from engine import clock, order_repair, settlement
+from engine.chain import outbox
+from engine.db import db
+from engine.models.chain import ChainTransaction
 from engine.models.escrow import Escrow
 from tests.engine.books import Books
 from tests.engine.conftest import books, kept_chain, quiet_chain
@@ -11,7 +15,9 @@ from tests.orders.test_undo_reorgs import ROUNDS, funded, go_on, send, states
 from tests.orders.undoing import (
     DOLLAR,
     NET_UNITS,
+    PRICE,
     PRICE_UNITS,
+    address,
     backend,
     deposits,
     rollups_of,
@@ -19,7 +25,7 @@ from tests.orders.undoing import (
     told,
     units,
 )
-from tests.shop import Shop
+from tests.shop import Shop, shop
 from tests.world import Person
 
 __all__ = ["backend", "books", "kept_chain", "quiet_chain"]
@@ -139,3 +145,63 @@ def test_a_payout_that_a_reorg_exchanges_for_a_refund_is_none_and_may_come_and_g
         books.fine()
         books.reorg(before, blocks=blocks + 20)
         before = books.snapshot()
+
+
+def settle_again(books: Books) -> None:
+    """What failed is tried again, and paid."""
+    clock.advance(7 * 60 * 60)
+    settlement.retry_stuck()
+    go_on(books)
+
+
+def _signed(intent: str, task_id: str) -> list[str]:
+    """What was signed under such intents about an order and its payout, the oldest first."""
+    ids = [one.chain_transaction_id for one in deposits(task_id)]
+    with db.reading():
+        query = ChainTransaction.select().where(ChainTransaction.intent.startswith(intent))
+        found = list(query.order_by(ChainTransaction.created_at, ChainTransaction.id))
+    own = [one.id for one in found if intent != "escrow:" or one.id in ids]
+    return [outbox.attempts(one)[-1].raw_hex for one in own]
+
+
+@pytest.mark.rule("Y-03")
+@pytest.mark.rule("O-05")
+@pytest.mark.case("F26")
+def test_an_order_that_an_earlier_deposit_has_paid_for_gives_the_later_one_back(
+    books: Books,
+) -> None:
+    place = shop(books.world, PRICE)
+    buyer = place.buyer(dollars=10)
+    # The first order gives the contract its allowance, which stays.
+    send(place, buyer, place.draft(buyer))
+    go_on(books)
+    task_id, start = place.draft(buyer), books.snapshot()
+    send(place, buyer, task_id)
+    go_on(books)
+    place.rule(buyer, place.deliver(task_id)).ok()
+    books.settle(place.gig)
+    go_on(books)
+    assert states(task_id) == ["settled"]
+    # A reorg takes all of that back, and the chain refuses the deposit: it is made anew, and pays.
+    books.reorg(start, blocks=20)
+    start = books.snapshot()
+    books.token("blacklist", address(buyer))
+    go_on(books)
+    books.token("unBlacklist", address(buyer))
+    assert order_repair.sweep() == 1
+    go_on(books)
+    settle_again(books)
+    assert states(task_id) == ["abandoned", "settled"]
+    books.fine()
+    # In the end both deposits stand there, and the payout was out of the first.
+    books.reorg(start, blocks=80)
+    (opening, _), payout = _signed("escrow:", task_id), _signed("payout:", task_id)[0]
+    books.broadcast(opening)
+    books.broadcast(payout)
+    go_on(books, 3 * ROUNDS)
+    assert states(task_id) == ["settled", "refunded"]
+    assert (row(task_id).status, row(task_id).deposit_id) == ("approved", deposits(task_id)[0].id)
+    assert row(task_id).escrowed_at is not None
+    assert units(place, buyer) == 10 * DOLLAR - 2 * PRICE_UNITS
+    assert earned(place) == NET_UNITS
+    books.fine()
