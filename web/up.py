@@ -34,21 +34,23 @@ def _run(host: str, port: int, folder: Path) -> None:
     environment = dict(os.environ)
     base_url = f"http://{host}:{port}"
     defaults.setdefault("PUBLIC_URL", base_url)
+    # What is wrong is said before anything is started.
+    settings.load(environment, defaults)
     chain = None
-    if "MUSTER_CHAIN_RPC_URL" not in environment:
-        chain = _start_chain(folder)
-        defaults |= {
-            "CHAIN_RPC_URL": chain.rpc_url,
-            "TREASURY_ADDRESS": chain.treasury_address,
-            "USDC_ADDRESS": chain.usdc_address,
-            "OPERATOR_KEY": chain.operator_key,
-            "REFUNDER_KEY": chain.refunder_key,
-            "FAUCET_KEY": chain.minter_key,
-        }
-        datadir.write_private(folder / datadir.INSTALL, defaults)
-    loaded = settings.load(environment, {**defaults, "PUBLIC_URL": base_url})
-    logs.configure("warning" if "MUSTER_LOG_LEVEL" not in environment else loaded.LOG_LEVEL)
     try:
+        if "MUSTER_CHAIN_RPC_URL" not in environment:
+            chain = _start_chain(folder)
+            defaults |= {
+                "CHAIN_RPC_URL": chain.rpc_url,
+                "TREASURY_ADDRESS": chain.treasury_address,
+                "USDC_ADDRESS": chain.usdc_address,
+                "OPERATOR_KEY": chain.operator_key,
+                "REFUNDER_KEY": chain.refunder_key,
+                "FAUCET_KEY": chain.minter_key,
+            }
+            datadir.write_private(folder / datadir.INSTALL, defaults)
+        loaded = settings.load(environment, {**defaults, "PUBLIC_URL": base_url})
+        logs.configure("warning" if "MUSTER_LOG_LEVEL" not in environment else loaded.LOG_LEVEL)
         _serve(loaded, host, port, folder)
     finally:
         if chain is not None:

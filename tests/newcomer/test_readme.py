@@ -188,6 +188,21 @@ def test_a_wrong_setting_stops_the_start_with_one_sentence(tmp_path: Path) -> No
     assert len(wrong.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.rule("Z-05")
+def test_a_wrong_setting_stops_an_up_before_its_chain_is_started(tmp_path: Path) -> None:
+    wrong = subprocess.run(
+        [MUSTER, "up", "--port", str(free_port())],
+        cwd=tmp_path,
+        env={**os.environ, "MUSTER_SWEEP_SECONDS": "often"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("muster: MUSTER_SWEEP_SECONDS: ")
+    assert not (tmp_path / ".muster/chain").exists()
+
+
 @pytest.mark.rule("Z-01")
 def test_a_port_that_is_taken_is_said_in_one_sentence(up: Up) -> None:
     with socket.socket() as taken:
