@@ -11,9 +11,10 @@ from engine.models.access import Counter
 
 # One statement, so that of many at once each gets a count of its own.
 _HIT = """
-INSERT INTO counter (key, count, until) VALUES (?, 1, ?)
+INSERT INTO counter (key, count, until) VALUES (?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET
-    count = CASE WHEN counter.until <= ? THEN 1 ELSE counter.count + 1 END,
+    count = CASE WHEN counter.until <= ? THEN excluded.count
+        ELSE counter.count + excluded.count END,
     until = CASE WHEN counter.until <= ? THEN excluded.until ELSE counter.until END
 RETURNING count, until
 """
@@ -41,13 +42,14 @@ class Used:
         return max(0, self.limit.most - self.count)
 
 
-def hit(limit: Limit, subject: str) -> Used:
-    """Count one use by a subject; `check` says whether it was one too many."""
+def hit(limit: Limit, subject: str, amount: int = 1) -> Used:
+    """Count a use by a subject, of so many of the limit's units; `check` says whether it was too
+    much."""
 
     def write() -> Used:
         now = clock.now()
         until = now + limit.seconds * clock.SECOND
-        ((count, until),) = db.rows(_HIT, (_key(limit, subject), until, now, now))
+        ((count, until),) = db.rows(_HIT, (_key(limit, subject), amount, until, now, now))
         return _used(limit, count, until, now)
 
     return db.write(write)
@@ -74,7 +76,7 @@ def check(used: Used) -> None:
     if used.count > used.limit.most:
         raise Refused(
             "rate_limited",
-            f"That is more than {used.limit.most} in {used.limit.seconds} s. "
+            f"Too many requests: more than {used.limit.most} in {used.limit.seconds} s. "
             f"Try again in {used.reset_seconds} s.",
             retry_after=used.reset_seconds,
             limit=used.limit.name,

@@ -9,9 +9,10 @@ from engine.checkout import Checkout
 from engine.escrow_events import KEPT
 from engine.models.task import Task
 from engine.rules import order_money
-from web import order_views, rendering
+from web import order_views, rendering, views
 from web.rendering import Page
 
+_SMALLEST_WEI = 10**12
 # What the body of an order calls its words, when it is an object.
 _WORDS = ("order", "text", "message", "brief", "body")
 
@@ -57,6 +58,13 @@ def parts_of(deposit_units: int, least_units: int, fee_bps: int) -> dict[str, st
         "residue": rendering.price(split.residue_units) if split.residue_units else None,
         "tip": rendering.price(tip_units) if tip_units else None,
     }
+
+
+def gas(wei: int) -> str:
+    """Ether as people read it: six decimals of it, rounded down, and what is less is said to be."""
+    if 0 < wei < _SMALLEST_WEI:
+        return "less than 0.000001"
+    return views.ether(wei - wei % _SMALLEST_WEI)
 
 
 def percent(fee_bps: int | None) -> str | None:

@@ -19,7 +19,7 @@ from engine.models.wallet import Wallet
 from engine.modes import takes_orders
 from engine.operations import Caller
 from engine.rules import times
-from web import auth, errors, fund_views, limits, rendering, views
+from web import auth, errors, fund_views, limits, rendering
 from web.rendering import Page
 from web.routes.comments import view as comment_view
 from web.shop_views import chain_view
@@ -30,11 +30,12 @@ routes = Blueprint("fund_page", __name__, template_folder="../templates")
 ASSUMED_FEE_BPS = 1000
 MOST_COMMENTS = 200
 
-_NOT_HERE = "This order is not here. The link is spent, or it was never yours."
-_NOT_YOURS = "This order belongs to somebody else. Only its buyer can pay for it."
-_IN_YOUR_SHOP = (
-    "This order is in your shop; only its buyer pays for it. You read it at /task/{gig}/{task}."
+_NOT_HERE = (
+    "This order is not here. The link is spent, or it was never yours: "
+    "ask whoever sent it for another."
 )
+_NOT_YOURS = "This order belongs to somebody else. Only its buyer can pay for it."
+_IN_YOUR_SHOP = "This order is in your shop; only its buyer pays for it."
 _NO_ORDERS = "This machine does not take orders, so there is nothing to pay for here."
 _CLOSED = "This shop is closed: it takes no new orders. Nothing was charged."
 _AGAIN = "Nothing was charged. Try again in a moment."
@@ -134,23 +135,29 @@ def _shared(gig_id: str, task_id: str, token: str) -> Page:
 
 
 def _page(caller: Caller, gig_id: str, task_id: str) -> Page:
+    token = rendering.parameter("t")
     try:
         gig = gigs.get(gig_id)
         if not takes_orders(gig):
             return {"notice": _NO_ORDERS, "status": 409}
         seen = shelf.read(caller, gig_id, task_id)
-        task = seen.task
-        if seen.owner:
-            raise Refused("not_permitted", _IN_YOUR_SHOP.format(gig=gig_id, task=task_id))
-        if task.client_id != caller.account_id:
-            raise Refused("not_permitted", _NOT_YOURS)
     except Refused as refusal:
-        token = rendering.parameter("t")
         if token is not None:
             return _shared(gig_id, task_id, token)
         status = errors.status_of(refusal.code)
         said = {403: _NOT_YOURS, 404: _NOT_HERE}.get(status, refusal.message)
         return {"notice": said, "status": status}
+    task = seen.task
+    if task.client_id != caller.account_id:
+        if token is not None:
+            return _shared(gig_id, task_id, token)
+        if seen.owner:
+            return {
+                "notice": _IN_YOUR_SHOP,
+                "status": 403,
+                "task_path": f"/task/{gig.id}/{task.id}",
+            }
+        return {"notice": _NOT_YOURS, "status": 403}
     look = checkout.look(gig, task)
     page: Page = {
         "gig": gig,
@@ -223,7 +230,7 @@ def _paying(found: list[Wallet], price_units: int, *, asks: bool) -> Page:
         "wallets": found,
         "purse": purse,
         "usdc": rendering.price(purse.usdc_units),
-        "ether": None if purse.wei is None else views.ether(purse.wei),
+        "ether": None if purse.wei is None else fund_views.gas(purse.wei),
         "sponsored": checkout.sponsored(),
         "pay_body": {"wallet_alias_id": purse.wallet.id},
     }

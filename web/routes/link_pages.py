@@ -20,14 +20,13 @@ from engine import (
     gigs,
     in_hand,
     install,
-    invites,
     mailboxes,
     named_claims,
+    order_standing,
     shelf,
 )
 from engine.db import db
 from engine.errors import Refused
-from engine.invites import Invitation
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
@@ -35,11 +34,12 @@ from engine.modes import ask, takes_orders
 from engine.operations import Caller
 from engine.rules import times
 from engine.shelf import Seen
-from web import auth, errors, limits, rendering, views
+from web import auth, errors, joining, rendering, views
 from web.rendering import Page
 
 routes = Blueprint("link_pages", __name__, template_folder="../templates")
 routes.add_app_template_filter(rendering.linked, "linked")
+_NOT_SENT = "This order is in your shop. Its buyer has not sent it, so there is nothing to do yet."
 
 
 @routes.route("/")
@@ -77,7 +77,7 @@ def _task(caller: Caller, gig_id: str, task_id: str) -> Page:
             status = errors.status_of(unseen.code)
             return {"notice": unseen.message, "status": status, **_way_in(caller, outlook.gig)}
         if refusal.code == "not_joined":
-            return {**page, **_joining(gig_id), "status": errors.status_of(refusal.code)}
+            return {**page, **joining.page(gig_id), "status": errors.status_of(refusal.code)}
         return page
     page |= _shown(seen)
     if refusal is not None and seen.owner and refusal.code == "not_joined":
@@ -99,7 +99,7 @@ def _given(caller: Caller, gig: Gig, task_id: str) -> Page:
     except Refused as refusal:
         if refusal.code != "not_joined":
             raise
-        return {**_joining(gig.id), "status": errors.status_of(refusal.code)}
+        return {**joining.page(gig.id), "status": errors.status_of(refusal.code)}
     page, task = _shown(seen), seen.task
     if task.mailbox_id not in seen.mailbox_ids or not in_hand.has_now(task):
         own = "This gig is yours. " if seen.owner else ""
@@ -132,8 +132,10 @@ def _order(caller: Caller, gig_id: str, task_id: str) -> Page:
     except Refused as refusal:
         if refusal.code != "not_joined":
             raise
-        return {**_joining(gig_id), "status": errors.status_of(refusal.code)}
+        return {**joining.page(gig_id), "status": errors.status_of(refusal.code)}
     page, gig = _shown(seen), seen.gig
+    if seen.owner and seen.task.status in order_standing.PRIVATE:
+        return {**page, "notice": _NOT_SENT}
     if seen.owner:
         vendor = mailboxes.get(gig.id, str(gig.owner_mailbox_id))
         submit_path = _submit_path(vendor, seen.task.id)
@@ -172,10 +174,11 @@ def _gig(caller: Caller, gig_id: str) -> Page:
         mailbox = mailboxes.active_of(caller, gig)
     except Refused as refusal:
         if refusal.code == "not_joined":
-            return _joining(gig_id)
+            is_owner = gig.owner_id == caller.account_id
+            return _own_gig(gig) if is_owner else joining.page(gig_id)
         sentence = _sentence(caller, gig, refusal)
         if all(place.left_at is not None for place in _places(caller, gig)):
-            return {**_joining(gig_id), "notice": sentence}
+            return {**joining.page(gig_id), "notice": sentence}
         return {"gig": gig, "notice": sentence}
     if takes_orders(gig):
         return _shop(caller, gig, mailbox)
@@ -184,7 +187,7 @@ def _gig(caller: Caller, gig_id: str) -> Page:
         "notice": f"You have a place in this gig: {mailbox.id}.",
         "submit_path": _submit_path(mailbox),
     }
-    if _own_names(gig):
+    if joining.own_names(gig):
         return {**page, "prove_path": f"/api/gigs/{gig.id}/proofs"}
     if available_work.polls(gig):
         return {**page, "poll_path": f"/api/gigs/{gig.id}/queue/poll"}
@@ -192,6 +195,14 @@ def _gig(caller: Caller, gig_id: str) -> Page:
     if desk is not None:
         return {**page, "submit_path": None, "desk_path": f"/api{desk.path}"}
     return {**page, "inbound_path": f"/api/mailboxes/{mailbox.id}/inbound"}
+
+
+def _own_gig(gig: Gig) -> Page:
+    """For the owner, who has no place in it; with an invite, or where it is open, he may join."""
+    page = {**joining.terms(gig), "owns": True}
+    if gig.status == "active" and (rendering.parameter("invite") or gig.join_policy == "open"):
+        page |= joining.page(gig.id)
+    return {**page, "notice": "This gig is yours. Workers join it by its invite."}
 
 
 def _refuses(gig: Gig) -> Mapping[str, str]:
@@ -202,10 +213,10 @@ def _shop(caller: Caller, gig: Gig, mailbox: Mailbox) -> Page:
     """How a member orders; and where orders land, for the vendor."""
     if gig.owner_id == caller.account_id:
         notice = f"This shop is yours. Orders land in {mailbox.id}."
-        return {**_terms(gig), "notice": notice, "vendor": True}
+        return {**joining.terms(gig), "notice": notice, "vendor": True}
     door = f"{views.public_url()}/api/inbound/webhook/{gig.id}?token={gig.token}&draft=true"
     notice = f"You may order in this shop: {mailbox.id}."
-    return {**_terms(gig), "notice": notice, "order_url": door}
+    return {**joining.terms(gig), "notice": notice, "order_url": door}
 
 
 def _submit_path(mailbox: Mailbox, task_id: str | None = None) -> str | None:
@@ -228,47 +239,6 @@ def _sentence(caller: Caller, gig: Gig, refusal: Refused) -> str:
     return rendering.not_active(waits[0]) if waits else refusal.message
 
 
-def _joining(gig_id: str) -> Page:
-    """What somebody who has not joined may see of a gig, and what he joins with."""
-    gig, token = gigs.get(gig_id), rendering.parameter("invite")
-    joins: Page = {
-        "join_path": f"/api/gigs/{gig.id}/mailboxes",
-        "notice": "You have not joined yet.",
-    }
-    if gig.status != "active":
-        closed = {"notice": f"This gig is {gig.status}, so nobody joins it now."}
-        return closed if token is None else {**_invited(gig.id, token), **closed, "closed": True}
-    if token is not None:
-        return {**joins, **_invited(gig.id, token), "join_body": {"invite": token}}
-    if gig.join_policy == "open":
-        return {**joins, **_terms(gig), "join_body": {}}
-    return {"notice": "This gig is by invite. Ask its owner for a link with an invite."}
-
-
-def _invited(gig_id: str, token: str) -> Page:
-    """What an invite tells whoever has it (G-05, H-12)."""
-    unknown = Refused("not_found", "There is no such invite to this gig. Ask for another link.")
-    invited: Invitation = invites.read(limits.public_token(token, invites.find, unknown))
-    if invited.gig.id != gig_id:
-        raise unknown
-    return {**_terms(invited.gig), "invited": invited}
-
-
-def _terms(gig: Gig) -> Page:
-    listed = gig.list_price_units
-    return {
-        "gig": gig,
-        "gig_price": rendering.price(gig.price_units),
-        "list_price": None if listed is None else rendering.price(listed),
-        "own_names": _own_names(gig),
-    }
-
-
-def _own_names(gig: Gig) -> bool:
-    """Do its workers name their work themselves (U-03)?"""
-    return ask(gig.distribution).proving(gigs.facts(gig)).own_names
-
-
 def _keyless(gig_id: str) -> Page:
     """What somebody without a good key is shown: what his invite is to, and how to sign in."""
     mails = bool(install.current().settings.SMTP_URL)
@@ -277,7 +247,7 @@ def _keyless(gig_id: str) -> Page:
     if token is None:
         return page
     try:
-        return {**page, **_invited(gig_id, token)}
+        return {**page, **joining.invited(gig_id, token)}
     except Refused as refusal:
         return {**page, "notice": refusal.message, "status": errors.status_of(refusal.code)}
 
