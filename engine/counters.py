@@ -76,7 +76,7 @@ def check(used: Used) -> None:
     if used.count > used.limit.most:
         raise Refused(
             "rate_limited",
-            f"Too many requests: more than {used.limit.most} in {used.limit.seconds} s. "
+            f"That is too much at once: at most {used.limit.most} in {used.limit.seconds} s. "
             f"Try again in {used.reset_seconds} s.",
             retry_after=used.reset_seconds,
             limit=used.limit.name,
