@@ -38,7 +38,9 @@ def note(escrow: Escrow, client_id: str, minimum_units: int) -> None:
         "minimum_units": minimum_units,
         "created_at": clock.now(),
     }
-    rows.insert(Purchase, bought, tail="ON CONFLICT DO NOTHING")
+    # Tried again, it is at the price of now: the tip is told from here too.
+    again = "ON CONFLICT (deposit_id) DO UPDATE SET minimum_units = excluded.minimum_units"
+    rows.insert(Purchase, bought, tail=again)
 
 
 def minimum_units(escrow: Escrow) -> int:
