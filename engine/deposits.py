@@ -75,7 +75,7 @@ class _Deposit:
 def step(command: Command) -> commands.Outcome:
     """One step towards a final deposit; each finds by its intent what was sent before."""
     treasury = install.treasury()
-    made, intent = _newest(DEPOSIT, command)
+    made = _newest(DEPOSIT, command)
     with db.reading():
         wallet = Wallet.get(Wallet.id == command.arguments["wallet_id"])
     private_key = install.current().keyring.decrypt(wallet.encrypted_key or "")
@@ -83,29 +83,20 @@ def step(command: Command) -> commands.Outcome:
     if made is not None and made.status != "replaced":
         return _outcome(deposit, made)
     try:
-        return _send(deposit, intent)
+        return _send(deposit, made)
     except OutOfGas as error:
         raise wallets.insufficient(wallet.evm_address, "gas") from error
     except ChainUnavailable as error:
-        if made is not None or _newest(APPROVAL, command)[0] is not None:
+        if made is not None or _newest(APPROVAL, command) is not None:
             raise
         raise unavailable() from error
 
 
-def _newest(kind: str, command: Command) -> tuple[ChainTransaction | None, str]:
-    """The newest transaction of a kind for this command, and the intent to send the next under.
-
-    A replaced one can never be mined, so it may be sent again, under an intent of its own.
-    """
-    sent, intent = None, f"{kind}:{command.id}"
-    for number in range(1, MOST_SENT + 1):
-        found = sender.find(intent)
-        if found is None:
-            return sent, intent
-        sent = found
-        if sent.status != "replaced":
-            return sent, intent
-        intent = f"{kind}:{command.id}:{number + 1}"
+def _newest(kind: str, command: Command) -> ChainTransaction | None:
+    """The transaction of a kind for this command, which is refused if it was replaced too often."""
+    sent = sender.find_last(f"{kind}:{command.id}", MOST_SENT)
+    if sent is None or sent.status != "replaced" or sender.times_sent(sent) < MOST_SENT:
+        return sent
     raise Refused(
         "deposit_failed",
         "Other transactions took this deposit's place, so no money moved. The wallet's key may be "
@@ -113,24 +104,29 @@ def _newest(kind: str, command: Command) -> tuple[ChainTransaction | None, str]:
     )
 
 
-def _send(deposit: _Deposit, intent: str) -> commands.Outcome:
+def _send(deposit: _Deposit, replaced: ChainTransaction | None) -> commands.Outcome:
     treasury, address = deposit.treasury, deposit.key.address
     if treasury.allowance_units(address) < deposit.units:
-        approval, approving = _newest(APPROVAL, deposit.command)
+        approval = _newest(APPROVAL, deposit.command)
         if approval is not None and approval.status == "reverted":
             raise Refused("deposit_failed", f"The token refused the approval: {approval.failure}")
         if approval is None or approval.status == "replaced":
             _require_balances(deposit)
-            _transact(deposit, approving, treasury.approve(ALLOWANCE_UNITS))
+            _transact(deposit, APPROVAL, approval, treasury.approve(ALLOWANCE_UNITS))
         return commands.Wait(LOOK_AGAIN_SECONDS)
     _require_balances(deposit)
     call = treasury.deposit(str(deposit.command.gig_id), deposit.units)
-    return _outcome(deposit, _transact(deposit, intent, call))
+    return _outcome(deposit, _transact(deposit, DEPOSIT, replaced, call))
 
 
-def _transact(deposit: _Deposit, intent: str, call: Call) -> ChainTransaction:
+def _transact(
+    deposit: _Deposit, kind: str, replaced: ChainTransaction | None, call: Call
+) -> ChainTransaction:
+    chain, key, intent = deposit.treasury.chain, deposit.key, f"{kind}:{deposit.command.id}"
     try:
-        return sender.send(deposit.treasury.chain, deposit.key, intent, call, lambda _: None)
+        if replaced is not None:
+            return sender.send_again(chain, key, replaced, lambda _: None)
+        return sender.send(chain, key, intent, call, lambda _: None)
     except CallReverted as error:
         _require_usdc(deposit)
         raise Refused("deposit_failed", f"The chain refuses the deposit: {error.reason}") from error

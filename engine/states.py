@@ -186,6 +186,8 @@ CHAIN_TRANSACTION: Moves = {
     ("sent", "revert"): "reverted",
     # Another transaction of the same signer has its nonce, for good.
     ("sent", "replace"): "replaced",
+    # Sent again, in another place: what it is to do is one row, whatever place it has.
+    ("replaced", "renew"): "sent",
     # The chain took its block back in a reorg.
     ("succeeded", "unmine"): "sent",
     ("reverted", "unmine"): "sent",
@@ -225,6 +227,13 @@ POT_REFUND: Moves = {
     ("paid", "unpay"): "sent",
 }
 
+UPLOAD: Moves = {
+    ("waiting", "store"): "stored",
+    # Nobody has put its bytes in time, or no row has named it for long.
+    ("waiting", "remove"): "removing",
+    ("stored", "remove"): "removing",
+}
+
 TABLES: dict[str, Moves] = {
     "account": ACCOUNT,
     "gig": GIG,
@@ -238,6 +247,7 @@ TABLES: dict[str, Moves] = {
     "chain_transaction": CHAIN_TRANSACTION,
     "escrow": ESCROW,
     "pot_refund": POT_REFUND,
+    "upload": UPLOAD,
 }
 
 

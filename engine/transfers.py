@@ -66,29 +66,28 @@ class _Busy(Exception):
 def step(command: Command) -> commands.Outcome:
     """One step towards a final transfer; each finds by its intent what was sent before."""
     treasury = install.treasury()
-    for number in range(1, MOST_SENT + 1):
-        intent = INTENT + command.id + (f":{number}" if number > 1 else "")
-        sent = sender.find(intent)
-        if sent is None:
-            try:
-                sent = _send(treasury, command, intent)
-            except _Busy:
-                return commands.Wait(LOOK_AGAIN_SECONDS)
-            except ChainUnavailable as error:
-                if number > 1:
-                    raise
-                raise unavailable() from error
-        if sent.status == "sent":
+    sent = sender.find_last(INTENT + command.id, MOST_SENT)
+    again = sent is not None and sent.status == "replaced" and sender.times_sent(sent) < MOST_SENT
+    if sent is None or again:
+        try:
+            sent = _send(treasury, command, sent)
+        except _Busy:
             return commands.Wait(LOOK_AGAIN_SECONDS)
-        if sent.status == "succeeded":
-            return commands.Done({"tx_hash": sender.hash_of(sent)})
-        if sent.status == "reverted":
-            _require_usdc(treasury, command, sent.signer)
-            raise Refused(
-                "transfer_failed",
-                "The transfer was mined but the token refused it, so no money moved. "
-                "Check the wallet's balance and send again.",
-            )
+        except ChainUnavailable as error:
+            if again:
+                raise
+            raise unavailable() from error
+    if sent.status == "sent":
+        return commands.Wait(LOOK_AGAIN_SECONDS)
+    if sent.status == "succeeded":
+        return commands.Done({"tx_hash": sender.hash_of(sent)})
+    if sent.status == "reverted":
+        _require_usdc(treasury, command, sent.signer)
+        raise Refused(
+            "transfer_failed",
+            "The transfer was mined but the token refused it, so no money moved. "
+            "Check the wallet's balance and send again.",
+        )
     raise Refused(
         "transfer_failed",
         "Other transactions took this transfer's place, so no money moved. Its key may be used "
@@ -96,10 +95,12 @@ def step(command: Command) -> commands.Outcome:
     )
 
 
-def _send(treasury: Treasury, command: Command, intent: str) -> ChainTransaction:
+def _send(
+    treasury: Treasury, command: Command, replaced: ChainTransaction | None
+) -> ChainTransaction:
     with db.reading():
         wallet = Wallet.get(Wallet.id == command.arguments["wallet_id"])
-        before = _count_if_quiet(wallet.evm_address)
+        before = _count_if_quiet(wallet.evm_address, replaced)
     units = int(command.arguments["amount_units"])
     wallets.require_balances(treasury, wallet.evm_address, units, GAS_NEEDED)
     private_key = install.current().keyring.decrypt(wallet.encrypted_key or "")
@@ -112,7 +113,9 @@ def _send(treasury: Treasury, command: Command, intent: str) -> ChainTransaction
             raise _Busy
 
     try:
-        return sender.send(treasury.chain, key, intent, call, stored)
+        if replaced is not None:
+            return sender.send_again(treasury.chain, key, replaced, stored)
+        return sender.send(treasury.chain, key, INTENT + command.id, call, stored)
     except OutOfGas as error:
         raise wallets.insufficient(wallet.evm_address, "gas") from error
     except CallReverted as error:
@@ -127,11 +130,11 @@ def _require_usdc(treasury: Treasury, command: Command, address: str) -> None:
     wallets.require_balances(treasury, address, int(command.arguments["amount_units"]), 0)
 
 
-def _count_if_quiet(address: str) -> int:
+def _count_if_quiet(address: str, but: ChainTransaction | None) -> int:
     """How many transactions the address has sent, if all of them have come to an end."""
     if _sent_by(address).where(UNDERWAY).exists():
         raise _Busy
-    return int(_sent_by(address).count())
+    return int(_sent_by(address).count()) - (but is not None)
 
 
 def _sent_by(address: str) -> Any:

@@ -54,6 +54,11 @@ def store(
         gas=plan.gas,
         created_at=clock.now(),
     )
+    return row, store_in(chain, key, row, nonce, plan)
+
+
+def store_in(chain: Chain, key: Key, row: ChainTransaction, nonce: int, plan: Plan) -> ChainAttempt:
+    """Sign and store a form of this transaction for a place; only under the signer's lock."""
     fields = Transaction(
         chain_id=plan.chain_id,
         nonce=nonce,
@@ -62,7 +67,7 @@ def store(
         max_fee_per_gas_wei=plan.bid.max_fee_wei,
         priority_fee_wei=plan.bid.priority_fee_wei,
     )
-    return row, _attempt(chain, key, row.id, fields, plan.head_block)
+    return _attempt(chain, key, row.id, fields, plan.head_block)
 
 
 def store_again(
@@ -97,6 +102,16 @@ def attempts(transaction_id: str) -> list[ChainAttempt]:
     with db.reading():
         query = ChainAttempt.select().where(ChainAttempt.transaction_id == transaction_id)
         return sorted(query, key=lambda one: (one.created_at, int(one.max_fee_wei)), reverse=True)
+
+
+def places(transaction_id: str) -> set[int]:
+    """The nonces that it was signed for: more than one where it was sent again in another place."""
+    return {unsigned(one.raw_hex).nonce for one in attempts(transaction_id)}
+
+
+def in_place(row: ChainTransaction) -> list[ChainAttempt]:
+    """The signed forms of the place that it has now, the newest first: no others are sent again."""
+    return [one for one in attempts(row.id) if unsigned(one.raw_hex).nonce == row.nonce]
 
 
 def broadcast(chain: Chain, attempt: ChainAttempt) -> bool:

@@ -50,7 +50,7 @@ def _holder() -> str:
 
 def _send_again(chain: Chain, row: ChainTransaction) -> None:
     """See that the node has the newest form of it that it will take."""
-    for attempt in outbox.attempts(row.id):
+    for attempt in outbox.in_place(row):
         if chain.transaction_known(attempt.tx_hash) or outbox.broadcast(chain, attempt):
             return
 

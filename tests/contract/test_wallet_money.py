@@ -15,7 +15,9 @@ from engine import (
     observers,
     transfers,
 )
+from engine.chain import outbox, sender
 from engine.chain.client import new_key
+from engine.chain.keys import unsigned
 from engine.db import db
 from engine.models.chain import ChainTransaction
 from engine.models.command import Command
@@ -167,19 +169,28 @@ def test_a_transfer_whose_place_was_taken_is_sent_again_once(
             commands.run(command_id)
             return commands.peek(command_id)
 
+        intent = f"transfer:{command_id}"
         assert step().status == "waiting"
-        _replaced(f"transfer:{command_id}")
-        assert step().status == "waiting"
-        assert intents() == [f"transfer:{command_id}", f"transfer:{command_id}:2"]
-        for _ in range(3):
+        _replaced(intent)
+        for _ in range(4):
             assert step().status == "waiting"
-        _replaced(f"transfer:{command_id}:2")
+        # It is one row, of which nothing is sent any more in the place that was taken.
+        assert intents() == [intent]
+        assert places(intent) == [0, 1]
+        _replaced(intent)
         assert step().status == "failed"
-        assert len(intents()) == 2
+        assert places(intent) == [0, 1]
         told = person.get(f"/commands/{command_id}")
         assert told["error"]["reason"] == "transfer_failed"
     finally:
         world.stop()
+
+
+def places(intent: str) -> list[int]:
+    row = sender.find(intent)
+    assert row is not None
+    assert [row.nonce] == [unsigned(one.raw_hex).nonce for one in outbox.in_place(row)]
+    return sorted(outbox.places(row.id))
 
 
 def _due(command_id: str) -> None:
