@@ -23,14 +23,15 @@ from engine.models.wallet import Wallet
 ALLOWANCE_UNITS = 2**256 - 1
 # Gas of an approval and a deposit, with room: what a wallet must be able to pay before we begin.
 GAS_NEEDED = 300_000
+CANCELLED = "authorization_cancelled"
 
 
 def advance(deposit_id: str) -> bool:
     """One step; True once the deposit is open, and final.
 
     Refused when it came to nothing: `insufficient_funds` with `short`, `fee_moved`,
-    `deposit_failed`, or `chain_unavailable` before anything was sent. Nothing of it can be mined
-    then, so whoever tries again gets new terms where these are no good.
+    `authorization_cancelled`, `deposit_failed`, or `chain_unavailable` before anything was sent.
+    Nothing of it can be mined then, so whoever tries again gets new terms where these are no good.
     """
     escrow = escrows.get(deposit_id)
     if escrow.status != "planned":
@@ -105,6 +106,14 @@ def key_of(escrow: Escrow) -> Key:
     return Key(wallet.evm_address, private_key)
 
 
+def _is_cancelled(treasury: Treasury, escrow: Escrow) -> bool:
+    """Is the signature used up, though the deposit is not there?"""
+    if escrow.authorization is None:
+        return False
+    used = treasury.authorization_used(escrow.depositor, escrow.id)
+    return used and treasury.deposit_on_chain(escrow.id).state == "none"
+
+
 def _at_new_fee(escrow: Escrow) -> str:
     """What its sender does; an outside wallet has signed the old rate."""
     return "Send this again" if escrow.wallet_id is not None else "Sign another quote"
@@ -120,6 +129,12 @@ def _why(escrow: Escrow, reason: str) -> Refused:
             f"The platform's fee has just changed from {escrow.fee_bps} to {now_bps} basis points, "
             f"and nothing was deposited. {_at_new_fee(escrow)} to pay the new one.",
             fee_bps=now_bps,
+        )
+    if _is_cancelled(treasury, escrow):
+        return Refused(
+            CANCELLED,
+            "The token takes no authorization of these terms any more: its signer cancelled it, or "
+            "used it for something else. Nothing was deposited; ask for another quote.",
         )
     gas = GAS_NEEDED if escrow.authorization is None else 0
     short = wallets.shortage(treasury, escrow.depositor, escrow.amount_units, gas)

@@ -20,7 +20,7 @@ from engine.db import db
 from engine.errors import Refused
 from engine.models.chain import ChainTransaction
 from engine.models.command import Command
-from engine.models.escrow import Escrow
+from engine.models.escrow import LIVE, Escrow
 from engine.models.task import Task
 from engine.moves import move, take
 
@@ -161,6 +161,16 @@ def may_be_mined(escrow: Escrow) -> bool:
     sent = transaction_of(escrow)
     # Ours alone is the key, so without a transaction nothing is signed.
     return sent is not None and sent.status not in ("reverted", "replaced")
+
+
+def may_arrive() -> bool:
+    """May a deposit come at any moment that nothing of ours sends: do terms for others stand?"""
+    elsewhere = Escrow.wallet_id.is_null() | Escrow.authorization.is_null(False)
+    with db.reading():
+        standing = Escrow.select().where(
+            LIVE, Escrow.status == "planned", elsewhere, Escrow.expires_at >= clock.now()
+        )
+        return bool(standing.exists())
 
 
 def transaction_of(escrow: Escrow) -> ChainTransaction | None:

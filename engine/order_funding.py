@@ -107,6 +107,11 @@ def _advance(command: Command, task: Task) -> None:
     if sent is None or sent.status in ("reverted", "replaced"):
         if _is_on_chain(escrow):
             return
+        if sent is None and order_terms.is_mere_quote(escrow):
+            raise Refused(
+                "deposit_failed",
+                "The deposit that was sent for this quote is not on chain any more. Send it again.",
+            )
         if sent is None:
             escrow = _prepare(command, escrow)
     escrow_funding.advance(escrow.id)

@@ -6,7 +6,8 @@ puts it in (`order_funding.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ from engine import (
 from engine.arrivals import Taken
 from engine.db import db
 from engine.errors import Refused, invalid
+from engine.models.command import Command
 from engine.models.escrow import Escrow
 from engine.models.gig import Gig
 from engine.models.purchase import Purchase
@@ -76,27 +78,65 @@ def publish(caller: Caller, gig_id: str, task_id: str, payment: Payment) -> Take
     Answers what is told at once in a shop that takes no money, and else the command.
     """
     order_pace.require(caller, gig_id, task_id)
-    signed = None
-    if payment.authorization is not None:
-        signed = order_quotes.read(task_id, payment.authorization["signature"])
+    seen = _look(caller, task_id, payment)
 
     def write() -> Taken:
         gig, task = hold_unsent(caller, gig_id, task_id)
-        hook = (payment.order_webhook_url, payment.order_webhook_secret)
-        order_webhooks.register(gig, task, caller.account_id, *hook)
-        if gig.list_price_units == 0:
-            return _send_free(caller, gig, task, payment)
-        last = escrows.newest(task.id)
-        if last is not None and last.status == "open":
-            return _finish(task, last, payment)
-        if signed is not None:
-            escrow = signed.require(last, payment.amount_units)
-            return Taken(command=order_payments.begin_signed(task, escrow, signed.signature))
-        amount_units = order_terms.require_amount(gig, payment.amount_units)
-        wallet = order_wallets.hold(caller, gig, payment.wallet_id)
-        return Taken(command=order_payments.begin(gig, task, wallet, amount_units))
+        with _kept(task.id):
+            hook = (payment.order_webhook_url, payment.order_webhook_secret)
+            order_webhooks.register(gig, task, caller.account_id, *hook)
+            if gig.list_price_units == 0:
+                return _send_free(caller, gig, task, payment)
+            return Taken(command=_begin(caller, gig, task, payment, seen))
 
     return db.write(write)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was looked up on chain before the transaction: who has signed, or what he has sent."""
+
+    signed: order_quotes.Signed | None = None
+    deposit_id: str | None = None
+
+
+def _look(caller: Caller, task_id: str, payment: Payment) -> _Seen:
+    with _kept(task_id):
+        if payment.authorization is not None:
+            return _Seen(order_quotes.read(task_id, payment.authorization["signature"]))
+        if payment.amount_units is None:
+            return _Seen(deposit_id=order_quotes.sent_already(caller, task_id))
+    return _Seen()
+
+
+def _begin(caller: Caller, gig: Gig, task: Task, payment: Payment, seen: _Seen) -> Command:
+    """The command that pays for a held order, or that only hands over what is paid for."""
+    last = escrows.newest(task.id)
+    if last is not None and last.status == "open":
+        return _finish(task, last, payment)
+    if seen.signed is not None:
+        if payment.wallet_id is not None:
+            raise invalid(
+                order_wallets.FIELD,
+                "another wallet has signed: leave this out, or the authorization",
+            )
+        escrow = seen.signed.require(last, payment.amount_units)
+        return order_payments.begin_signed(task, escrow, seen.signed.signature)
+    if last is not None and last.id == seen.deposit_id and order_terms.is_mere_quote(last):
+        return order_payments.finish(task, last)
+    amount_units = order_terms.require_amount(gig, payment.amount_units)
+    wallet = order_wallets.hold(caller, gig, payment.wallet_id)
+    return order_payments.begin(gig, task, wallet, amount_units)
+
+
+@contextmanager
+def _kept(task_id: str) -> Iterator[None]:
+    """Whatever is refused here says that the draft is kept."""
+    try:
+        yield
+    except Refused as met:
+        met.details = {"draft_kept": True, "message_id": task_id, **met.details}
+        raise
 
 
 def hold_unsent(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task]:
@@ -108,9 +148,15 @@ def hold_unsent(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task]:
     permit("draft.publish", caller, gig)
     gigs.share(gig.id)
     gig = gigs.get(gig_id)
-    require_open(gig)
     active = order_handing.hold_vendor(gig)
     task = locked(caller, gig, task_id)
+    with _kept(task.id):
+        _require_sendable(gig, task, active)
+    return gig, task
+
+
+def _require_sendable(gig: Gig, task: Task, active: bool) -> None:
+    require_open(gig)
     _require_known(task)
     if not task.payload.strip() and not task.subject.strip():
         raise invalid("payload", "this order is empty: say what you want (PATCH …/payload)")
@@ -118,7 +164,6 @@ def hold_unsent(caller: Caller, gig_id: str, task_id: str) -> tuple[Gig, Task]:
         raise _away(task)
     if gig.list_price_units != 0:
         order_terms.require_treasury(gig)
-    return gig, task
 
 
 def require_open(gig: Gig) -> None:
@@ -158,8 +203,6 @@ def _require_known(task: Task) -> None:
         "ledger_missing",
         "This order names a deposit that our books know nothing of. Nothing was sent; its operator "
         "has to look at it.",
-        draft_kept=True,
-        message_id=task.id,
         deposit_id=task.deposit_id,
     )
 
@@ -171,12 +214,10 @@ def _away(task: Task) -> Refused:
         "vendor_away",
         "The vendor's own mailbox in this shop is not active, so nobody could deliver. Your draft "
         "is kept, and nothing was charged.",
-        draft_kept=True,
-        message_id=task.id,
     )
 
 
-def _finish(task: Task, escrow: Escrow, payment: Payment) -> Taken:
+def _finish(task: Task, escrow: Escrow, payment: Payment) -> Command:
     """It was paid for, and could not be handed over. That is done now, and nothing charged."""
     if payment.amount_units not in (None, escrow.amount_units):
         paid = money.to_dollars(escrow.amount_units)
@@ -185,10 +226,8 @@ def _finish(task: Task, escrow: Escrow, payment: Payment) -> Taken:
             f"This order is funded with {paid} already. Publish it without an amount to finish, or "
             "withdraw it to have that back. Nothing more was charged.",
             funded=True,
-            draft_kept=True,
-            message_id=task.id,
         )
-    return Taken(command=order_payments.finish(task, escrow))
+    return order_payments.finish(task, escrow)
 
 
 def free_order(task: Task) -> Refused:

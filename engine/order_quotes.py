@@ -14,6 +14,7 @@ from engine import (
     escrow_relay,
     escrows,
     gigs,
+    install,
     modes,
     order_pace,
     order_publishing,
@@ -92,11 +93,13 @@ class Signed:
     signature: str
     deposit_id: str | None = None
     signer: str | None = None
+    # Nobody has signed, and the depositor is a contract (ERC-1271).
+    of_contract: bool = False
 
     def require(self, escrow: Escrow | None, amount_units: int | None) -> Escrow:
         """The terms that were signed, unless it was others, by somebody else, or too long ago.
 
-        400 for a wrong signature or amount, 409 `no_quote` and `quote_expired`.
+        400 for a wrong signature or amount and `contract_wallet`, 409 `no_quote`, `quote_expired`.
         """
         if escrow is None or escrow.status not in ("planned", "abandoned") or escrow.wallet_id:
             raise Refused(
@@ -108,6 +111,14 @@ class Signed:
             raise Refused(
                 "quote_expired",
                 "These terms have run out. Nothing was sent; ask for another quote and sign that.",
+            )
+        if escrow.id == self.deposit_id and self.of_contract:
+            raise invalid(
+                "authorization",
+                f"{escrow.depositor} is a contract, and only the signature of a key can be sent. "
+                "Have it deposit on the quote's terms itself (depositFor), and publish without an "
+                "amount then",
+                "contract_wallet",
             )
         if escrow.id != self.deposit_id or self.signer != escrow.depositor:
             raise invalid(
@@ -130,4 +141,24 @@ def read(task_id: str, signature: str) -> Signed:
     except ValueError:
         # Told once it is known that he may ask.
         signer = None
-    return Signed(signature, last.id, signer)
+    return Signed(signature, last.id, signer, signer != last.depositor and _is_contract(last))
+
+
+def _is_contract(escrow: Escrow) -> bool:
+    try:
+        return bool(install.treasury().chain.code(escrow.depositor))
+    except ChainUnavailable as error:
+        raise order_terms.unreadable() from error
+
+
+def sent_already(caller: Caller, task_id: str) -> str | None:
+    """The id of the deposit that was quoted for the caller's order, if its payer has sent it.
+
+    It may have yet to be booked. Asks the chain, so outside of any transaction.
+    """
+    with db.reading():
+        task = Task.get_or_none(Task.id == task_id, Task.client_id == caller.account_id)
+    last = None if task is None else escrows.newest(task_id)
+    if last is None or not order_terms.is_mere_quote(last):
+        return None
+    return last.id if order_terms.state_on_chain(last) == "open" else None

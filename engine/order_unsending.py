@@ -5,15 +5,16 @@ Terms are abandoned only if they can never be mined. Should they open all the sa
 
 from __future__ import annotations
 
-from engine import escrows, events, order_attempts, order_terms, order_undoing
+from engine import clock, escrows, events, order_attempts, order_terms, order_undoing
 from engine.db import db
 from engine.errors import Refused
+from engine.escrow_funding import CANCELLED
 from engine.models.command import Command
 from engine.models.escrow import Escrow
 from engine.models.gig import Gig
 from engine.models.purchase import Purchase
 from engine.models.task import Task
-from engine.moves import move
+from engine.moves import move, take
 from engine.order_undoing import RECONCILER
 
 # Orders that the vendor has, or whose delivery he is to be paid for.
@@ -84,8 +85,9 @@ def give_up(command: Command, refusal: Refused) -> bool:
         move(task, "unpublish")
         refusal.details["funded"] = refusal.code != "state_mismatch"
     else:
-        if last is not None:
-            _let_go(last)
+        if last is not None and not _let_go(last) and refusal.code == CANCELLED:
+            # Nobody can send what was signed, and another signature for the same id is no better.
+            take(Escrow, last.id, "abandon", ended_at=clock.now())
         _undo(task)
     Command.update(error=refusal.as_dict()).where(Command.id == command.id).execute()
     events.append(

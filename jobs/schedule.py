@@ -14,7 +14,7 @@ import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 
-from engine import clock, commands, leases, reconcile, slots
+from engine import clock, commands, escrows, leases, reconcile, slots
 from engine.settings import Settings
 
 LEASE = "scheduler"
@@ -67,9 +67,7 @@ class Scheduler:
             self._ring_slot(job, now // (seconds * clock.SECOND))
         self._ring_settlement(now)
         self._ticks += 1
-        if self._ticks % self._follow_seconds == 0 and (
-            commands.has_waiting() or not reconcile.idle()
-        ):
+        if self._ticks % self._follow_seconds == 0 and _is_under_way():
             self._ring("follow")
 
     def _ring_slot(self, job: str, slot: int) -> None:
@@ -87,6 +85,11 @@ class Scheduler:
             slots.claim("settle", int(at.timestamp()))
         elif due is not None and slots.claim("settle", int(due.timestamp())):
             self._ring("settle")
+
+
+def _is_under_way() -> bool:
+    """Is there something of ours on the chain, or that somebody is about to send to it?"""
+    return commands.has_waiting() or not reconcile.idle() or escrows.may_arrive()
 
 
 def _latest_slot(trigger: CronTrigger, after: datetime, until: datetime) -> datetime | None:

@@ -21,6 +21,7 @@ STATUS: dict[str, int] = {
     "pot_short": 400,
     "amount_required": 400,
     "below_list_price": 400,
+    "contract_wallet": 400,
     "assignee_not_found": 400,
     "assignee_not_active": 400,
     "assignee_ambiguous": 400,

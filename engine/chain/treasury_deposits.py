@@ -109,6 +109,13 @@ class TreasuryDeposits(TreasuryCalls):
             reclaim_at=reclaim * 1000,
         )
 
+    def authorization_used(self, address: str, deposit_id: str) -> bool:
+        """Does the token take no more authorization for this deposit: used, or cancelled?"""
+        used = self._ask_usdc(
+            "authorizationState", checksum(address), bytes_of(deposit_id), block=None
+        )
+        return bool(used)
+
     def claimable_units(self, address: str, block: int | None = None) -> int:
         return int(self._ask("claimable", checksum(address), block=block))
 

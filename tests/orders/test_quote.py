@@ -11,8 +11,9 @@ import pytest
 
 from engine import audit, development, install
 from engine.chain import deploy
+from engine.chain.abi import artifact
 from engine.chain.client import Call, Chain
-from engine.chain.deposit_terms import Terms
+from engine.chain.deposit_terms import Terms, signature_parts
 from engine.chain.keys import address_of, new_key, sign_typed_data
 from engine.db import db
 from engine.models.escrow import Escrow
@@ -58,6 +59,20 @@ class Cold:
 
     def sign(self, quote: Any) -> dict[str, Any]:
         return {"signature": sign_typed_data(self.key, _whole(quote["typed_data"]))}
+
+    def cancel(self, quote: Any) -> None:
+        """The token takes no authorization of this quote any more (EIP-3009)."""
+        typed = _whole(quote["typed_data"])
+        domain = {name: kind for name, kind in typed["types"].items() if name == "EIP712Domain"}
+        cancels = [("authorizer", "address"), ("nonce", "bytes32")]
+        types = {"CancelAuthorization": [{"name": name, "type": kind} for name, kind in cancels]}
+        said = {"authorizer": self.address, "nonce": quote["deposit_id"]}
+        whole = {**typed, "primaryType": "CancelAuthorization", "message": said}
+        signature = sign_typed_data(self.key, {**whole, "types": {**domain, **types}})
+        v, r, s = signature_parts(signature)
+        nonce = bytes.fromhex(quote["deposit_id"][2:])
+        data = artifact("MockUSDC").encode("cancelAuthorization", (self.address, nonce, v, r, s))
+        self.send(Call(install.treasury().usdc_address, data))
 
     def send(self, *calls: Call) -> list[str]:
         """Its own transactions, which Muster knows nothing of; answers their hashes."""

@@ -157,7 +157,8 @@ def publish(body: dict[str, Any], gig_id: str, task_id: str) -> Any:
     with `funded` it did, and publishing again, with no amount, finishes the order and charges
     nothing. Nothing was charged at 402 `insufficient_funds` (`short` says what lacks), 503
     `balance_unreadable`, `chain_unreadable`, `fee_rate_unreadable`, 409 `residue_too_large`,
-    `contract_mismatch` and `deposit_id_squatted` (publish again), 502 `deposit_failed`;
+    `contract_mismatch`, `authorization_cancelled` (ask for another quote) and
+    `deposit_id_squatted` (publish again), 400 `contract_wallet`, 502 `deposit_failed`;
     `deposit_unreconciled` means that an earlier attempt has yet to end. `state_mismatch` and
     `ledger_missing` are for the operator.
     """

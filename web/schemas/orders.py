@@ -7,10 +7,13 @@ from marshmallow import Schema, fields
 from web.fields import Money, Raw, text, web_url
 from web.schemas.gig_fields import about
 
+# A contract's may be long. It is refused, by name.
+LONGEST_SIGNATURE = 20_000
+
 
 class Authorization(Schema):
     signature = text(
-        200,
+        LONGEST_SIGNATURE,
         1,
         required=True,
         metadata=about(
