@@ -164,7 +164,7 @@ class Settings:
     )
     FOLLOW_SECONDS: int = setting(
         1,
-        "How often the chain is asked while something of ours is under way.",
+        "How often the chain is asked while something of ours is under way, or quoted to a payer.",
         validate.Range(1, 60),
     )
     RECONCILE_SECONDS: int = setting(
