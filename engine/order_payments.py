@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import commands, escrow_relay, install, order_attempts, signers
+from engine import commands, escrow_relay, gigs, install, order_attempts, order_terms, signers
 from engine.models.command import Command
 from engine.models.escrow import Escrow
 from engine.models.gig import Gig
@@ -38,12 +38,15 @@ def begin(gig: Gig, task: Task, wallet: Wallet, amount_units: int) -> Command:
 
 
 def begin_signed(task: Task, escrow: Escrow, signature: str) -> Command:
-    """The order is funded by what its buyer has signed elsewhere for these planned terms."""
+    """The order is funded by what its buyer has signed elsewhere for these planned terms.
+
+    400 `below_list_price` where the shop has become dearer since they were quoted.
+    """
+    gig = gigs.get(task.gig_id)
+    order_terms.require_amount(gig, escrow.amount_units)
     signers.settler()
     escrow_relay.require_gas(str(task.client_id))
-    command = _record(
-        task, deposit_id=escrow.id, minimum_units=order_attempts.minimum_units(escrow)
-    )
+    command = _record(task, deposit_id=escrow.id, minimum_units=gig.list_price_units)
     escrow_relay.keep(escrow, signature)
     # What was sent before, and came to nothing, may be sent again.
     sets = {"command_id": command.id, "chain_transaction_id": None}

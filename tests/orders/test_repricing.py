@@ -44,14 +44,35 @@ def test_a_tip_is_the_same_wherever_it_is_told_if_the_price_rose_between_two_tri
     assert [one["funded_minimum"] for one in seen[:3]] == [Decimal("0.6")] * 3
 
 
+@pytest.mark.rule("O-08")
+@pytest.mark.rule("O-10")
+def test_terms_that_were_signed_are_sent_at_the_price_of_that_moment(place: Shop) -> None:
+    buyer, wallet = place.buyer(), Cold.of(place.world, 10)
+    task_id = place.draft(buyer)
+    signed = {"authorization": wallet.sign(ask(place, buyer, task_id, wallet, "0.60").ok())}
+    reprice(place, "0.70").ok()
+    told = publish(place, buyer, task_id, **signed).refused(400, "below_list_price")
+    assert "$0.70" in told["errors"]["amount"] and wallet.units == 10_000_000
+    assert place.task(buyer, task_id)["status"] == "draft"
+    reprice(place, "0.40").ok()
+    told = publish(place, buyer, task_id, **signed).ok()
+    assert (told["funded_minimum"], told["tip"]) == (Decimal("0.4"), Decimal("0.2"))
+    # What is paid stays as it was.
+    reprice(place, "0.90").ok()
+    view = place.task(buyer, task_id)
+    assert (view["funded_minimum"], view["tip"]) == (Decimal("0.4"), Decimal("0.2"))
+    (row,) = buyer.get("/orders")["orders"]
+    assert row["tip_estimate"] is None
+
+
 @pytest.mark.rule("O-06")
 @pytest.mark.rule("O-08")
 def test_of_a_new_price_and_an_order_at_once_no_order_is_below_the_price_it_was_made_at(
     place: Shop,
 ) -> None:
-    """Each quote is by the old price or the new one, and is refused where it would be too little."""
+    """Each quote is by the old price or the new one, and refused where that is too little."""
     buyer, wallet = place.buyer(), Cold.of(place.world, 0)
-    for old, new in (("0.50", "0.60"), ("0.60", "0.50")) * 3:
+    for new in ("0.60", "0.50") * 3:
         drafts = [place.draft(buyer) for _ in range(3)]
 
         def act(number: int, new: str = new, drafts: list[str] = drafts) -> Answer:
