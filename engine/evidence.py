@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from engine import gigs, mailboxes, pages, parties
@@ -18,7 +19,33 @@ from engine.operations import OWNER, Caller, permit
 SUBMITTER, REVIEWER = "submitter", "reviewer"
 # Nothing is paid for it, so the approval opens its note, and not the payout.
 FREE = "free"
-Seen = tuple[Proof, frozenset[str]]
+# What is shown of an order with each of its deliveries.
+_BOUGHT = (
+    Task.id,
+    Task.gig_id,
+    Task.client_id,
+    Task.status,
+    Task.order_free,
+    Task.deposit_id,
+    Task.escrowed_at,
+    Task.escrow_units,
+    Task.escrow_fee_bps,
+    Task.price_units,
+    Task.funded_minimum_units,
+    Task.claimed_at,
+    Task.order_withdrawn_at,
+    Task.order_withdrawn_by,
+    Task.order_withdrawn_reason,
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A proof, what its reader is to it, and the order that it delivers, if it does."""
+
+    proof: Proof
+    seen_as: frozenset[str]
+    order: Task | None
 
 
 def read(caller: Caller, gig_id: str, proof_id: str) -> Seen:
@@ -34,10 +61,10 @@ def find(caller: Caller, gig: Gig, proof_id: str) -> Seen:
     proof = Proof.get_or_none(Proof.id == proof_id, Proof.gig_id == gig.id)
     if proof is None:
         raise not_found("proof")
-    ((_, seen_as),) = as_seen_by(caller.account_id, gig, [proof], mailboxes.ids_of(caller, gig))
-    if not seen_as & ({SUBMITTER} if proof.status == "draft" else {SUBMITTER, REVIEWER}):
+    (seen,) = as_seen_by(caller.account_id, gig, [proof], mailboxes.ids_of(caller, gig))
+    if not seen.seen_as & ({SUBMITTER} if proof.status == "draft" else {SUBMITTER, REVIEWER}):
         raise not_found("proof")
-    return proof, seen_as
+    return seen
 
 
 def as_seen_by(
@@ -48,10 +75,9 @@ def as_seen_by(
     orders: dict[str, Task] = {}
     if takes_orders(gig):
         of = Task.id.in_({proof.task_id for proof in found})
-        query = Task.select(Task.id, Task.client_id, Task.order_free).where(of)
-        orders = {task.id: task for task in query}
+        orders = {task.id: task for task in Task.select(*_BOUGHT).where(of)}
 
-    def roles(proof: Proof) -> frozenset[str]:
+    def seen(proof: Proof) -> Seen:
         order = orders.get(proof.task_id)
         reviewer = str(gig.owner_id) if order is None else parties.client_of(gig, order)
         is_it = {
@@ -59,9 +85,9 @@ def as_seen_by(
             REVIEWER: account_id == reviewer,
             FREE: order is not None and order.order_free,
         }
-        return frozenset(name for name, holds in is_it.items() if holds)
+        return Seen(proof, frozenset(name for name, holds in is_it.items() if holds), order)
 
-    return [(proof, roles(proof)) for proof in found]
+    return [seen(proof) for proof in found]
 
 
 def listed(
@@ -102,10 +128,10 @@ def seen_by_owner(gig: Gig, proofs: Iterable[Proof]) -> list[Seen]:
         return as_seen_by(str(gig.owner_id), gig, proofs, own)
 
 
-def reads(caller: Caller, proof: Proof) -> frozenset[str]:
-    """What a caller, who may see it, is to this proof."""
+def reads(caller: Caller, proof: Proof) -> Seen:
+    """This proof as a caller sees it, who may."""
     with db.reading():
         gig = gigs.get(proof.gig_id)
         own = mailboxes.ids_of(caller, gig)
-        ((_, seen_as),) = as_seen_by(caller.account_id, gig, [proof], own)
-    return seen_as
+        (seen,) = as_seen_by(caller.account_id, gig, [proof], own)
+    return seen

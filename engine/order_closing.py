@@ -11,8 +11,11 @@ from engine.models.rollup import UNPAID, Rollup
 from engine.models.task import Task
 from engine.moves import move, take_all
 
+# Who undoes an order, beside its two sides.
+RECONCILER, OPERATOR = "reconciler", "operator"
 # Why nobody is paid by a rollup whose order was undone.
 LEFT = "The order's deposit has left the contract, so nothing can be paid from it."
+RULED = "The operator had the order's deposit given back, since it could not be paid out."
 
 
 def close(task: Task, by: str, reason: str | None = None) -> None:
@@ -28,19 +31,22 @@ def close(task: Task, by: str, reason: str | None = None) -> None:
     take_all(Proof, "undo", of_task, rejection_tag="other", timeout_at=None, **final)
     Proof.update(**final).where(of_task, Proof.status == "rejected", ~Proof.returned).execute()
     if task.deposit_id is not None:
-        # Only where its money has left without us: what is approved neither side undoes.
+        # What is approved neither side undoes: its money has left without us, or the chain refused
+        # to pay it, and the operator has ruled.
         carrying = Rollup.select().where(Rollup.deposit_id == task.deposit_id, UNPAID)
         for rollup in db.lock(carrying):
-            _void(rollup)
+            _void(rollup, LEFT if by == RECONCILER else RULED)
     told = {"order_withdrawn_by": by, "order_withdrawn_reason": reason}
-    move(task, "undo", assignee_id=None, **holding.NOBODY, **told)
+    # Its two sides go on reading when the vendor had it.
+    nobody = {**holding.NOBODY, "claimed_at": task.claimed_at}
+    move(task, "undo", assignee_id=None, **nobody, **told)
 
 
-def _void(rollup: Rollup) -> None:
+def _void(rollup: Rollup, why: str) -> None:
     """It pays nothing any more; what was signed for it can only be refused by the contract."""
     if rollup.status == "sent":
         move(rollup, "fail")
     if rollup.status == "failed":
         move(rollup, "retry", chain_transaction_id=None)
-    nothing: dict[str, Any] = {"gross_units": 0, "fee_units": 0, "failure": LEFT, "retry_at": None}
+    nothing: dict[str, Any] = {"gross_units": 0, "fee_units": 0, "failure": why, "retry_at": None}
     move(rollup, "settle", **nothing)

@@ -24,8 +24,9 @@ def tag(caller: Caller, gig_id: str, proof_id: str, tags: list[str]) -> Proof:
     def write() -> Proof:
         gig = gigs.get(gig_id)
         permit("proof.tags", caller, gig)
-        proof, seen_as = _held(caller, gig, proof_id)
-        if evidence.REVIEWER not in seen_as and proof.status not in _OPEN:
+        seen = _held(caller, gig, proof_id)
+        proof = seen.proof
+        if evidence.REVIEWER not in seen.seen_as and proof.status not in _OPEN:
             raise Refused(
                 "already_reviewed",
                 "This proof is decided, so only its reviewer changes its tags now.",
@@ -50,7 +51,7 @@ def name(caller: Caller, gig_id: str, proof_id: str, alias: str | None) -> Proof
     def write() -> Proof:
         gig = gigs.get(gig_id)
         permit("proof.alias", caller, gig)
-        proof, _ = _held(caller, gig, proof_id)
+        proof = _held(caller, gig, proof_id).proof
         ProofAlias.delete().where(
             ProofAlias.account_id == caller.account_id, ProofAlias.proof_id == proof.id
         ).execute()

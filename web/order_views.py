@@ -51,6 +51,21 @@ def money(task: Task) -> dict[str, Any]:
 
 def sides(task: Task, reader: Reader) -> dict[str, Any]:
     """What one of its two sides is shown of an order beside what every member sees."""
+    bought = purchase(task, reader)
+    told: dict[str, Any] = {
+        **bought,
+        "claimed_at": bought["accepted_at"],
+        "private_details": task.private_details,
+        "external_id": task.external_id,
+        "public_link": task.public_token is not None,
+    }
+    if bought["is_my_order"] and task.public_token is not None:
+        told["public_token"] = task.public_token
+    return told
+
+
+def purchase(task: Task, reader: Reader) -> dict[str, Any]:
+    """Who has bought an order, for how much, and when; also shown with each of its deliveries."""
     mine = reader.account_id == task.client_id
     never_sent = task.status in ("draft", "unfunded") and task.order_withdrawn_at is None
     told: dict[str, Any] = {
@@ -58,14 +73,9 @@ def sides(task: Task, reader: Reader) -> dict[str, Any]:
         "is_my_order": mine,
         "client_email": reader.emails.get(str(task.client_id)),
         "accepted_at": None if never_sent else task.claimed_at,
-        "private_details": task.private_details,
-        "external_id": task.external_id,
-        "public_link": task.public_token is not None,
     }
     if mine:
         told["client_user_id"] = task.client_id
-        if task.public_token is not None:
-            told["public_token"] = task.public_token
     if task.order_withdrawn_at is not None:
         for name in ("order_withdrawn_at", "order_withdrawn_by", "order_withdrawn_reason"):
             told[name] = getattr(task, name)

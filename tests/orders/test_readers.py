@@ -28,13 +28,8 @@ PAID = {
     "price_units": 3_000_000,
     "funded_minimum_units": 500_000,
 }
-UNDONE = {
-    **PAID,
-    "status": "withdrawn",
-    "escrowed_at": None,
-    "order_withdrawn_at": 1_700_000_000_000,
-    "order_withdrawn_by": "vendor",
-}
+# What it was before it was undone.
+UNDONE = {**PAID, "escrowed_at": None}
 
 # Field → what it is in each of these orders, for its two sides.
 #                    draft   paid    free   undone
@@ -69,6 +64,7 @@ BUYERS: dict[str, tuple[Any, Any, Any, Any]] = {
 NOBODYS = ("order_webhook_url", "order_webhook_secret", "client_id", "fingerprint")
 ORDERS = ("draft", "paid", "free", "undone")
 SENT = ("paid", "free")
+SENT_ONCE = (*SENT, "undone")
 
 
 @dataclass
@@ -76,9 +72,10 @@ class Scene:
     place: Shop
     people: dict[str, Person]
     ids: dict[str, str]
+    proofs: dict[str, str]
 
     @classmethod
-    def of(cls, world: World) -> Scene:
+    def of(cls, world: World, *, deliver: bool = False) -> Scene:
         place = shop(world)
         buyer = place.buyer()
         people = {
@@ -89,7 +86,7 @@ class Scene:
             "stranger": world.person("stranger"),
         }
         place.order(people["other buyer"], "of the other")
-        ids = {}
+        ids, handed = {}, {}
         for name in ORDERS:
             task_id = place.draft(buyer, name, external_id=name, subject=f"Order {name}")
             path = f"{place.path}/tasks/{task_id}"
@@ -98,11 +95,14 @@ class Scene:
             if name != "draft":
                 hook = {"order_webhook_url": "http://127.0.0.1:9/", "order_webhook_secret": HOOK}
                 place.publish(buyer, task_id, **hook).ok()
+                if deliver:
+                    handed[name] = place.deliver(task_id)
             ids[name] = task_id
+        place.withdraw(place.vendor, ids["undone"]).ok()
         for name, columns in (("paid", PAID), ("undone", UNDONE)):
             sets = {**columns, "order_free": False}
             db.write(lambda i=ids[name], s=sets: Task.update(**s).where(Task.id == i).execute())
-        return cls(place, people, ids)
+        return cls(place, people, ids, handed)
 
     def shown(self, who: str, name: str) -> Any:
         """The order as somebody reads it; None where there is none for him."""
@@ -115,7 +115,7 @@ class Scene:
         return answer.json["task"]
 
 
-def _is(view: dict[str, Any], field: str, wanted: Any) -> None:
+def is_(view: dict[str, Any], field: str, wanted: Any) -> None:
     told = view.get(field, NONE)
     if wanted == SOME:
         assert told not in (None, NONE), f"{field}: {told}"
@@ -138,10 +138,10 @@ def test_what_each_field_of_an_order_is_to_each_reader(world: World) -> None:
         if view is None:
             return
         for field, values in FIELDS.items():
-            _is(view, field, values[number] if party else NONE)
+            is_(view, field, values[number] if party else NONE)
         for field, values in BUYERS.items():
-            _is(view, field, values[number] if who == "buyer" else NONE)
-        _is(view, "is_my_order", who == "buyer" if party else NONE)
+            is_(view, field, values[number] if who == "buyer" else NONE)
+        is_(view, "is_my_order", who == "buyer" if party else NONE)
         assert view["payload"] == name
         assert "price_source" not in view
         assert who == "vendor" or "mailbox_id" not in view
@@ -242,7 +242,7 @@ def test_the_vendors_lists_show_him_whose_orders_they_are(world: World) -> None:
         (view,) = [one for one in listed if one["id"] == scene.ids[name]]
         number = ORDERS.index(name)
         for field in ("funded_total", "tip", "price", "fee_bps", "deposit_id", "private_details"):
-            _is(view, field, FIELDS[field][number])
+            is_(view, field, FIELDS[field][number])
         assert view["client_email"] == buyer.email and view["is_my_order"] is False
         assert "client_user_id" not in view and "public_token" not in view
     emails = {one["client_email"] for one in inbound}

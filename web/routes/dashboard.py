@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import aliases, dashboard, endpoints, evidence, payouts, proof_labels, receiving
+from engine import aliases, dashboard, endpoints, evidence, payouts, receiving
 from engine.models.gig import Gig
 from web import auth, order_views, paging, task_modes, views
 from web.blueprint import Routes
 from web.mailbox_views import mailbox_view
-from web.proof_views import proof_view
+from web.proof_views import proof_views
 from web.schemas import dashboard as schemas
 
 routes = Routes("dashboard", "The owner's view of a whole gig.")
@@ -29,7 +29,6 @@ def read(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     mailboxes, proofs, rollups, tasks = (pages[name][0] for name in schemas.LISTS)
     received, carried = receiving.of(mailboxes), payouts.proof_ids(rollups)
     names, reader = aliases.of(caller, tasks), order_views.reader(caller, tasks)
-    proof_names = proof_labels.names_of(caller, proofs)
     modes = task_modes.of(gig, tasks, owner=True)
     disabled = dashboard.disabled_endpoints(gig)
     waiting = endpoints.waiting([one.id for one in disabled])
@@ -39,10 +38,7 @@ def read(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
         "mailboxes": [
             mailbox_view(one, worker=False, received=received[one.id]) for one in mailboxes
         ],
-        "proofs": [
-            proof_view(one, seen_as, alias=proof_names.get(one.id))
-            for one, seen_as in evidence.seen_by_owner(gig, proofs)
-        ],
+        "proofs": proof_views(caller, evidence.seen_by_owner(gig, proofs)),
         "rollups": [views.rollup_view(one, carried[one.id]) for one in rollups],
         "tasks": [
             views.task_view(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import handing_in, proof_drafts, proof_labels
-from engine.evidence import SUBMITTER
+from engine import evidence, handing_in, proof_drafts
 from engine.handing_in import HandedIn, HandIn
 from engine.models.proof import Proof
 from web import auth
 from web.blueprint import Routes
-from web.proof_views import proof_view
+from web.proof_views import proof_views
 from web.schemas import proofs as schemas
 from web.schemas.gigs import Success
 from web.schemas.proof_views import ProofAnswer
@@ -85,5 +84,6 @@ def _handed_in(done: HandedIn) -> dict[str, Any]:
 
 
 def _shown(proof: Proof) -> dict[str, Any]:
-    alias = proof_labels.names_of(auth.caller(), [proof]).get(proof.id)
-    return {"proof": proof_view(proof, frozenset({SUBMITTER}), alias=alias)}
+    caller = auth.caller()
+    (view,) = proof_views(caller, [evidence.reads(caller, proof)])
+    return {"proof": view}

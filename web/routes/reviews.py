@@ -8,11 +8,11 @@ from flask import Response
 
 from engine import bulk_reviews, deletions, evidence, proof_labels, proof_reports, proofs
 from engine.errors import Refused
-from engine.models.proof import Proof
+from engine.evidence import Seen
 from engine.proofs import Reviewed, Verdict
 from web import auth, etags, paging
 from web.blueprint import Routes
-from web.proof_views import proof_view
+from web.proof_views import proof_views
 from web.schemas import reviews as schemas
 from web.schemas.proof_views import ProofAnswer
 
@@ -33,11 +33,9 @@ def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
         f"proofs:{gig_id}",
         query,
         lambda limit, after: evidence.listed(caller, gig_id, limit, after, query),
-        lambda row: (row[0].submitted_at, row[0].id),
+        lambda seen: (seen.proof.submitted_at, seen.proof.id),
     )
-    names = proof_labels.names_of(caller, [proof for proof, _ in found])
-    shown = [proof_view(proof, seen_as, alias=names.get(proof.id)) for proof, seen_as in found]
-    return {"proofs": shown, "next_cursor": cursor}
+    return {"proofs": proof_views(caller, found), "next_cursor": cursor}
 
 
 @routes.route("/gigs/<gig_id>/proofs/all", methods=["DELETE"])
@@ -56,13 +54,13 @@ def read_proof(gig_id: str, proof_id: str) -> tuple[dict[str, Any], dict[str, st
     but for a delivery of a free order, whose approval opens it. An order's reviewer is its buyer.
     The ETag names what was handed in: it changes when the proof is withdrawn and handed in again.
     """
-    proof, seen_as = evidence.read(auth.caller(), gig_id, proof_id)
-    return _shown(proof, seen_as), etags.headers(proof.times_submitted)
+    seen = evidence.read(auth.caller(), gig_id, proof_id)
+    return _shown(seen), etags.headers(seen.proof.times_submitted)
 
 
-def _shown(proof: Proof, seen_as: frozenset[str]) -> dict[str, Any]:
-    names = proof_labels.names_of(auth.caller(), [proof])
-    return {"proof": proof_view(proof, seen_as, alias=names.get(proof.id))}
+def _shown(seen: Seen) -> dict[str, Any]:
+    (view,) = proof_views(auth.caller(), [seen])
+    return {"proof": view}
 
 
 @routes.route("/gigs/<gig_id>/proofs/<proof_id>", methods=["PATCH"], etag=True)
@@ -149,7 +147,7 @@ def report(body: dict[str, Any], gig_id: str, proof_id: str) -> dict[str, Any]:
     where neither does, the operator rules.
     """
     proof = proof_reports.report(auth.caller(), gig_id, proof_id, body["reason"])
-    return _shown(proof, evidence.reads(auth.caller(), proof))
+    return _shown(evidence.reads(auth.caller(), proof))
 
 
 @routes.route("/gigs/<gig_id>/proofs/<proof_id>/tags", methods=["PATCH"])

@@ -11,8 +11,8 @@ WITHDRAWN_BY = ("participant", "vendor", "reconciler", "operator")
 _SIDES = "Of an order, for its buyer and its vendor"
 
 
-class OrderFields(Schema):
-    """Of an order, for its buyer and its vendor alone."""
+class PurchaseFields(Schema):
+    """What was bought, by whom and for how much; also with each delivery of it."""
 
     funded_total = Money(
         attribute="funded_total_units",
@@ -52,6 +52,11 @@ class OrderFields(Schema):
         allow_none=True,
         metadata=about(f"{_SIDES}, once it is undone: why, where neither of them asked for it."),
     )
+
+
+class OrderFields(PurchaseFields):
+    """Of an order, for its buyer and its vendor alone."""
+
     public_link = fields.Boolean(
         metadata=about(f"{_SIDES}: does a link open it to whoever has that (O-07)?")
     )

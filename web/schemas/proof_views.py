@@ -6,10 +6,12 @@ from marshmallow import Schema, fields
 
 from engine.parties import CLIENT, GIGWORKER
 from web.fields import Money, Time, one_of
+from web.schemas.gig_fields import about
+from web.schemas.order_fields import PurchaseFields
 from web.schemas.states import price_source, state
 
 
-class ProofView(Schema):
+class ProofView(PurchaseFields):
     id = fields.String(required=True)
     gig_id = fields.String(required=True)
     mailbox_id = fields.String(required=True)
@@ -78,6 +80,14 @@ class ProofView(Schema):
     report_reason = fields.String(required=True, allow_none=True)
     alias = fields.String(
         required=True, allow_none=True, metadata={"description": "The reader's own name for it."}
+    )
+    price = Money(
+        attribute="shown_price_units",
+        allow_none=True,
+        metadata=about("Of an order: what its vendor is owed, in dollars; null once it is undone."),
+    )
+    deposit_id = fields.String(
+        allow_none=True, metadata=about("Of an order: the deposit that pays for it.")
     )
     # For the reviewer only.
     can_revise = fields.Boolean(
