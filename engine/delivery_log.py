@@ -83,30 +83,43 @@ def redeliver(caller: Caller, delivery_id: str) -> Logged:
     return db.write(write)
 
 
-def replay(caller: Caller, endpoint_id: str, since: int) -> int:
-    """Send again all that failed since a time: whose last try was then or later. Says how many."""
+def replay(caller: Caller, endpoint_id: str | None, since: int) -> int:
+    """Send again all that failed since a time: whose last try was then or later. Says how many.
+
+    At one endpoint of the caller's, or at all of them where none is named.
+    """
 
     def write() -> int:
-        (endpoint,) = db.lock(
-            Endpoint.select().where(Endpoint.id == endpoints.own(caller, endpoint_id).id)
-        )
-        verb, at = _again(endpoint)
-        tried_since = Attempt.select(Attempt.delivery_id).where(
-            Attempt.delivery_id == Delivery.id, Attempt.at >= since
-        )
-        count = take_all(
-            Delivery,
-            verb,
-            Delivery.endpoint_id == endpoint.id,
-            Delivery.status == "failed",
-            Delivery.id.in_(tried_since),
-            next_attempt_at=at,
-            tries_before=Delivery.attempts,
-        )
-        db.after_commit(partial(wake.ring, "delivery", endpoint.id))
-        return count
+        if endpoint_id is None:
+            failed = Delivery.select(Delivery.endpoint_id).where(
+                Delivery.account_id == caller.account_id, Delivery.status == "failed"
+            )
+            meant = Endpoint.id.in_(failed)
+        else:
+            meant = Endpoint.id == endpoints.own(caller, endpoint_id).id
+        found = db.lock(Endpoint.select().where(meant).order_by(Endpoint.id))
+        return sum(_replay(endpoint, since) for endpoint in found)
 
     return db.write(write)
+
+
+def _replay(endpoint: Endpoint, since: int) -> int:
+    """The same at a locked endpoint; only inside `db.write`."""
+    verb, at = _again(endpoint)
+    tried_since = Attempt.select(Attempt.delivery_id).where(
+        Attempt.delivery_id == Delivery.id, Attempt.at >= since
+    )
+    count = take_all(
+        Delivery,
+        verb,
+        Delivery.endpoint_id == endpoint.id,
+        Delivery.status == "failed",
+        Delivery.id.in_(tried_since),
+        next_attempt_at=at,
+        tries_before=Delivery.attempts,
+    )
+    db.after_commit(lambda: wake.ring("delivery", endpoint.id))
+    return count
 
 
 def _again(endpoint: Endpoint) -> tuple[str, int | None]:

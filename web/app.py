@@ -165,6 +165,7 @@ class _Api(Api):  # type: ignore[misc]
         self.register_field(fields.Whole, "integer", None)
         self.register_field(fields.WholeText, "integer", None)
         self.register_field(fields.Flag, "boolean", None)
+        self.register_field(fields.Ether, "string", None)
         for field in (forms.Price, forms.Tags, forms.FlagText):
             self.register_field(field, "string", None)
         self.register_field(forms.InstantText, "string", "date-time")

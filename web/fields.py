@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 from unicodedata import category
+from urllib.parse import urlsplit
 
 from flask import current_app
 from marshmallow import ValidationError, fields, validate
 
 from engine.rules import addresses, json_shapes, money, times
 
+_ETHER = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,18}))?", re.ASCII)
+# The most ether that anybody may name: a million.
+MAX_WEI = 10**24
 MAX_TAGS = 25
 MAX_TAG_CHARACTERS = 256
 
@@ -66,6 +72,20 @@ class Flag(fields.Field[bool]):
         if not isinstance(value, bool):
             raise ValidationError("give true or false")
         return value
+
+
+class Ether(fields.Field[int]):
+    """Ether as a decimal string or a number, wei inside; exact, as money is (H-09)."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> int:
+        given = isinstance(value, str | int | Decimal) and not isinstance(value, bool)
+        found = _ETHER.fullmatch(str(value)) if given else None
+        wei = int(found[1] + (found[2] or "").ljust(18, "0")) if found else MAX_WEI + 1
+        if wei > MAX_WEI:
+            raise ValidationError("give ether in decimals, at most 1000000 and 18 digits of them")
+        return wei
 
 
 class Time(fields.Field[int]):
@@ -152,6 +172,22 @@ def tags(**kwargs: Any) -> fields.List[str]:
         validate=validate.Length(max=MAX_TAGS, error=f"give at most {MAX_TAGS} tags"),
         **kwargs,
     )
+
+
+def link(most: int, **kwargs: Any) -> fields.String:
+    """Where a reader's browser may be sent; empty for nowhere."""
+
+    def check(value: str) -> None:
+        try:
+            parts = urlsplit(value)
+            opens = parts.scheme in ("http", "https") and bool(parts.hostname)
+        except ValueError:
+            opens = False
+        if value and (not opens or any(c.isspace() or category(c)[0] == "C" for c in value)):
+            raise ValidationError("give an address that begins with https:// or http://")
+
+    many = validate.Length(max=most, error=f"give at most {most} characters")
+    return fields.String(validate=[many, check], **kwargs)
 
 
 def web_url(**kwargs: Any) -> fields.String:

@@ -133,6 +133,24 @@ def test_sending_again_gives_ten_fresh_tries_and_keeps_the_log_whole(
 
 
 @pytest.mark.rule("W-06")
+def test_all_that_failed_anywhere_is_sent_again_by_one_call(
+    world: World, pair: tuple[Gig, Person]
+) -> None:
+    gig, worker = pair
+    other = world.gig(gig.owner, proof_webhook_url=URL, join_webhook_url=URL)
+    mine = prove(world, gig, worker)
+    world.worker(other)
+    others = log(gig.owner)[0]["id"]
+    attempt(mine, *[FAILED] * retry.TRIES)
+    attempt(others, *[FAILED] * retry.TRIES)
+    assert others != mine
+    anywhere = {"since": "2000-01-01T00:00:00Z"}
+    assert worker.post("/deliveries/replay", anywhere) == {"replayed": 0}
+    assert gig.owner.post("/deliveries/replay", anywhere) == {"replayed": 2}
+    assert gig.owner.post("/deliveries/replay", anywhere) == {"replayed": 0}
+
+
+@pytest.mark.rule("W-06")
 def test_all_that_failed_since_a_time_is_sent_again_and_nothing_else(
     world: World, pair: tuple[Gig, Person]
 ) -> None:

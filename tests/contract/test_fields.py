@@ -258,13 +258,46 @@ def test_an_address_where_no_webhook_may_go_is_refused_when_it_is_given(world: W
     assert everything() == before
 
 
+@pytest.mark.rule("G-01")
+def test_a_picture_of_a_gig_is_an_address_that_a_browser_may_be_sent_to(world: World) -> None:
+    gig = world.gig(icon_url="https://example.com/bird.png")
+
+    def refused(url: str) -> None:
+        named = gig.owner.call("PATCH", gig.path, {"icon_url": url}).refused(400)["errors"]
+        assert list(named) == ["icon_url"]
+
+    all_hold(
+        [
+            "javascript:1",
+            "data:text/html,x",
+            "//a/b",
+            "bird.png",
+            "https://",
+            "http://[a",
+            "http://a b",
+        ],
+        refused,
+    )
+    assert gig.owner.get(gig.path)["gig"]["icon_url"] == "https://example.com/bird.png"
+    gig.owner.patch(gig.path, {"icon_url": ""})
+
+
 SOMEBODY = "0x" + "1" * 40
 LEVERS: list[tuple[str, dict[str, Any], str]] = [
     *(
         ("/dev/faucet", {"address": SOMEBODY, "eth": eth}, "eth")
-        for eth in ("1e999999", "0." + "0" * 18 + "1", "1." + "0" * 28 + "1", "1_0", "NaN", "-1")
+        for eth in (
+            "1e999999",
+            "0." + "0" * 18 + "1",
+            "1." + "0" * 28 + "1",
+            "1_0",
+            "NaN",
+            "-1",
+            -1,
+        )
     ),
     ("/dev/faucet", {"address": SOMEBODY, "eth": "1000001"}, "eth"),
+    ("/dev/faucet", {"address": SOMEBODY, "eth": True}, "eth"),
     ("/dev/faucet", {"address": SOMEBODY[:-1]}, "address"),
     ("/dev/clock/advance", {"seconds": -1}, "seconds"),
     ("/dev/clock/advance", {"seconds": 10**12}, "seconds"),

@@ -181,6 +181,18 @@ def test_nobody_is_paid_to_a_contract_of_ours_to_nobody_or_to_what_was_deleted(
 
 
 @pytest.mark.rule("Z-06")
+@pytest.mark.rule("H-09")
+def test_play_money_is_named_by_a_number_or_by_a_string(paying_world: World) -> None:
+    world = paying_world
+    address = new_key()[1]
+    sums: tuple[tuple[object, object], ...] = ((1, 2), ("1.5", "0.000000000000000001"), (0.5, 0.25))
+    for usdc, eth in sums:
+        world.call("POST", "/dev/faucet", {"address": address, "usdc": usdc, "eth": eth}).ok()
+    assert world.usdc_units(address) == 3_000_000
+    assert install.treasury().chain.eth_balance_wei(address) == 225 * 10**16 + 1
+
+
+@pytest.mark.rule("Z-06")
 def test_what_the_token_will_not_give_is_refused_and_nothing_is_sent(paying_world: World) -> None:
     world = paying_world
     address = new_key()[1]

@@ -44,7 +44,7 @@ def redeliver(delivery_id: str) -> dict[str, Any]:
 @routes.arguments(schemas.Replay)
 @routes.response(200, schemas.Replayed)
 def replay(body: dict[str, Any]) -> dict[str, Any]:
-    """Send again all that failed at an endpoint since a time (W-06)."""
+    """Send again all that failed since a time, at one endpoint or at all of them (W-06)."""
     count = delivery_log.replay(auth.caller(), body["endpoint_id"], body["since"])
     return {"replayed": count}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from engine import clock, development
@@ -11,10 +10,6 @@ from engine.wallets import clean_address
 from web.blueprint import Routes
 from web.schemas import money as schemas
 from web.schemas.gigs import Success
-from web.views import WEI_PER_ETHER
-
-_ETHER = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,18}))?", re.ASCII)
-MAX_WEI = 1_000_000 * WEI_PER_ETHER
 
 routes = Routes("dev", "Development only: the clock, the faucet, the chain.")
 
@@ -35,16 +30,8 @@ def faucet(body: dict[str, Any]) -> dict[str, Any]:
     """Give an address USDC and ether out of nothing."""
     development.require_local()
     address = clean_address("address", body["address"])
-    development.faucet(address, body["usdc_units"], _wei(body["eth"]))
+    development.faucet(address, body["usdc_units"], body["wei"])
     return {"success": True}
-
-
-def _wei(text: str) -> int:
-    found = _ETHER.fullmatch(text)
-    wei = int(found[1] + (found[2] or "").ljust(18, "0")) if found else MAX_WEI + 1
-    if wei > MAX_WEI:
-        raise invalid("eth", "give ether as a decimal string, at most 1000000 and 18 decimals")
-    return wei
 
 
 @routes.route("/dev/chain/mine", methods=["POST"], key=None, refuses=[409])

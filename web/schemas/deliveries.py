@@ -65,7 +65,13 @@ class DeliveryAnswer(Schema):
 
 
 class Replay(Schema):
-    endpoint_id = text(100, 1, required=True)
+    endpoint_id = text(
+        100,
+        1,
+        allow_none=True,
+        load_default=None,
+        metadata={"description": "One endpoint; left out: all that the caller registered."},
+    )
     since = Instant(
         required=True,
         metadata={"description": "Failed deliveries whose last try was then or later."},

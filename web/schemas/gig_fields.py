@@ -13,7 +13,7 @@ from engine.gigs import MANUAL_REVIEW
 from engine.holds import DEFAULT_HOLD_FACTOR
 from engine.plans import ORDERS
 from engine.rules.queue_order import MAX_AGING_SECONDS
-from web.fields import Flag, Money, Whole, one_of, tags, text, web_url
+from web.fields import Flag, Money, Whole, link, one_of, tags, text, web_url
 
 MAX_SECONDS = 10 * 365 * 86_400
 MAX_RATE_MINUTES = 525_600
@@ -179,7 +179,10 @@ class GigFields(Schema):
         metadata=about("A worker may ask for another price with his proof (R-02).")
     )
     location = text(200, metadata=about("Where the work is, as people read it."))
-    icon_url = text(2048, metadata=about("A picture for the gig; it is only passed on."))
+    icon_url = link(
+        2048,
+        metadata=about("A picture for the gig, by http or https; it is only passed on."),
+    )
     proof_webhook_url = web_url(
         allow_none=True, metadata=about("Where `proof.submitted` is sent. Null: nowhere.")
     )

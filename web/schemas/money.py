@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from web.fields import Money, Raw, Time
+from web.fields import Ether, Money, Raw, Time
 from web.paging import Page
 from web.schemas.states import state
 
@@ -106,7 +106,7 @@ class ClockNow(Schema):
 class Faucet(Schema):
     address = fields.String(required=True)
     usdc = Money(attribute="usdc_units", load_default=0)
-    eth = fields.String(load_default="0", metadata={"description": "Ether, as a decimal string."})
+    eth = Ether(attribute="wei", load_default=0, metadata={"type": ["number", "string"]})
 
 
 class Mine(Schema):
