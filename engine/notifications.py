@@ -45,6 +45,9 @@ NEWS: Mapping[str, News] = {
     "proof.reported": News((OWNER, HOLDER, CLIENT), "A proof was reported: {gig}"),
     "proof.resolved": News((HOLDER, CLIENT), "A dispute was decided: {gig}"),
     "payout.paid": News((HOLDER,), "You were paid: {gig}"),
+    "payout.failed": News(
+        (OWNER, HOLDER, CLIENT), "A payout was refused, and is still owed: {gig}"
+    ),
     "payout.taken_back": News((HOLDER,), "The chain took a payout back, it is owed again: {gig}"),
     "mailbox.joined": News((OWNER,), "Somebody joined: {gig}"),
     "task.assigned": News((HOLDER,), "A task was given to you: {gig}"),
@@ -75,6 +78,7 @@ _BY_SUBJECT: Mapping[str, tuple[tuple[str, str], ...]] = {
             "proof",
             "SELECT client_id FROM task JOIN proof ON proof.task_id = task.id WHERE proof.id = ?",
         ),
+        ("rollup", "SELECT client_id FROM rollup WHERE id = ?"),
     ),
     REGISTRANT: (("endpoint", "SELECT account_id FROM endpoint WHERE id = ?"),),
 }

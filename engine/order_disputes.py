@@ -1,4 +1,9 @@
-"""The operator's word on a disputed order that neither of its sides moves (O-07)."""
+"""The operator's word on an order that neither of its sides can move (O-07).
+
+That is one which is disputed; or one whose delivery was approved, which closes the undo for both,
+while the chain refuses to pay the vendor at the address that the deposit's terms name (O-11): the
+token has shut him out, say. Then there is nothing to decide but that the buyer has his money back.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,8 @@ from engine.db import db
 from engine.deliveries import money_field
 from engine.errors import Refused, not_found
 from engine.models.gig import Gig
-from engine.models.proof import Proof
+from engine.models.proof import PAYABLE, Proof
+from engine.models.rollup import Rollup
 from engine.models.task import Task
 from engine.modes import takes_orders
 from engine.moves import move
@@ -34,10 +40,12 @@ class Resolved:
 
 
 def resolve(proof_id: str, verdict: str, reason: str) -> Resolved:
-    """Rule on a reported delivery: `pay` approves it, `refund` undoes its order.
+    """Rule on a reported delivery: `pay` approves it, `refund` undoes its order. Of an approved one
+    whose payout the chain has refused, `refund` alone.
 
     Both sides are told why. The same outcome again changes nothing, whoever brought it about; 409
-    `not_reported` for whatever is not disputed, or ended otherwise.
+    `not_reported` for whatever is not disputed, or ended otherwise, and `in_progress` while the
+    payout is being tried.
     """
 
     def write() -> Resolved:
@@ -49,7 +57,7 @@ def resolve(proof_id: str, verdict: str, reason: str) -> Resolved:
             raise order_undoing.not_an_order()
         order_handing.hold_vendor(gig)
         task, proof = locked(gig, proof_id)
-        if proof.status != "reported":
+        if proof.status != "reported" and not (verdict == REFUND and _is_refused(proof)):
             return _repeat(verdict, task, proof)
         _tell(gig, proof, verdict, reason)
         if verdict == PAY:
@@ -59,6 +67,20 @@ def resolve(proof_id: str, verdict: str, reason: str) -> Resolved:
         return Resolved(verdict, tasks.hold(task.number)[0], Proof.get(Proof.id == proof_id))
 
     return db.write(write)
+
+
+def _is_refused(proof: Proof) -> bool:
+    """Has the chain refused to pay for this approved delivery?"""
+    if proof.status not in PAYABLE or proof.rollup_id is None:
+        return False
+    (rollup,) = db.lock(Rollup.select().where(Rollup.id == proof.rollup_id))
+    if rollup.status in ("pending", "sent"):
+        raise Refused(
+            "in_progress",
+            "The payout of this delivery is being tried just now. Try again in a moment.",
+            retry_after=1,
+        )
+    return bool(rollup.status == "failed")
 
 
 def _pay(gig: Gig, proof: Proof) -> None:
@@ -71,10 +93,12 @@ def _repeat(verdict: str, task: Task, proof: Proof) -> Resolved:
     """Has the dispute ended so already?"""
     undone = task.status in ("undoing", "withdrawn") and proof.returned
     ended = proof.status == "approved" if verdict == PAY else undone
-    if proof.reported_at is None or not ended:
+    ruled = proof.reported_at is not None or task.order_withdrawn_by == OPERATOR
+    if not (ruled and ended):
         raise Refused(
             "not_reported",
-            f"This delivery is {proof.status}, and not disputed: there is nothing to rule on.",
+            f"This delivery is {proof.status}, and neither disputed nor refused its payout: there "
+            "is nothing to rule on.",
             status_now=proof.status,
         )
     return Resolved(verdict, task, proof)

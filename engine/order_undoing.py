@@ -34,10 +34,10 @@ from engine.models.task import Task
 from engine.modes import takes_orders
 from engine.moves import move
 from engine.operations import Caller, permit
+from engine.order_closing import OPERATOR as OPERATOR
+from engine.order_closing import RECONCILER as RECONCILER
 
 KIND = "order.withdraw"
-# Who undoes an order, beside its two sides.
-RECONCILER, OPERATOR = "reconciler", "operator"
 
 
 def request(caller: Caller, gig_id: str, task_id: str) -> Taken:

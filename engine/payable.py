@@ -130,6 +130,13 @@ def _open_deposits(proofs: list[Proof]) -> dict[str, Escrow]:
     }
 
 
+def is_fixed(rollup: Rollup) -> bool:
+    """Do the terms of the deposit that it is paid from name the payee (O-11)?"""
+    if rollup.deposit_id is None:
+        return False
+    return bool(Escrow.get(Escrow.id == rollup.deposit_id).payee != NOBODY)
+
+
 def payees(ids: list[str]) -> dict[str, Mailbox]:
     """Mailboxes that are to be paid, with their wallets kept as they are named now.
 

@@ -264,7 +264,7 @@ def _adopt_stuck(gig: Gig, command: Command, *mine: Any) -> int:
     count = 0
     for rollup in db.lock(query):
         sets: dict[str, Any] = {"command_id": command.id}
-        if rollup.deposit_id is None:
+        if not payable.is_fixed(rollup):
             # A new address of the worker counts for what is not paid yet, if the old one failed.
             mailbox = payable.payees([rollup.mailbox_id])[rollup.mailbox_id]
             sets["wallet_address"] = mailbox.wallet_address

@@ -43,8 +43,10 @@ def withdraw(gig_id: str, task_id: str) -> Any:
 def resolve(body: dict[str, Any], proof_id: str) -> dict[str, Any]:
     """Rule on a disputed delivery that neither side moves. Needs the install's admin key (O-07).
 
-    Both sides are told (`proof.resolved`). A refund is under way when this answers. The same
-    outcome again changes nothing; 409 `not_reported` for whatever is not disputed.
+    An approved delivery whose payout the chain refuses, as where the token has shut its vendor out,
+    is nobody else's to end either: of that `refund` alone is possible. Both sides are told
+    (`proof.resolved`). A refund is under way when this answers. The same outcome again changes
+    nothing; 409 `not_reported` for whatever is neither, `in_progress` while a payout is being tried.
     """
     done = order_disputes.resolve(proof_id, body["verdict"], body["reason"])
     return {
