@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from engine import clock, gigs, pages, task_escrow, tasks
+from engine import clock, gigs, pages, spending, task_escrow, tasks
 from engine.db import db
 from engine.errors import Refused
 from engine.models.gig import Gig
@@ -103,9 +103,12 @@ def _delete(caller: Caller, gig: Gig, numbers: list[int]) -> int:
     if gig.task_escrow:
         # Deposits that go back need it, and it comes before the tasks.
         gigs.locked(gig.id)
+    spending.hold(gig)
     still = [
         task
         for task in tasks.hold(*numbers)
         if task.status == "queued" and task.availability != "view_only"
     ]
+    for task in still:
+        spending.give_back_deleted(gig, task)
     return len(task_escrow.close(still, caller.account_id))

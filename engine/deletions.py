@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from engine import gigs, task_escrow, tasks
+from engine import gigs, spending, task_escrow, tasks
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.models.task import Task
@@ -14,7 +14,10 @@ _GONE = ("cancelled", "discarded")
 
 
 def delete(caller: Caller, gig_id: str, task_id: str) -> None:
-    """Delete a task; its deposit goes back. 404 the second time, 409 for one that is in hand."""
+    """Delete a task; its deposit goes back, and the day may spend its price again (G-04).
+
+    404 the second time, 409 for one that is in hand.
+    """
 
     def write() -> None:
         gig = gigs.get(gig_id)
@@ -22,8 +25,10 @@ def delete(caller: Caller, gig_id: str, task_id: str) -> None:
         if gig.task_escrow:
             # A deposit that goes back needs it, and it comes before the task.
             gigs.locked(gig.id)
+        spending.hold(gig)
         task = tasks.locked(gig, task_id)
         _require_idle(task)
+        spending.give_back_deleted(gig, task)
         task_escrow.close([task], caller.account_id)
 
     db.write(write)

@@ -48,6 +48,7 @@ WHERE gig_id = ? AND created_at >= ? AND template_number IS NULL
 ON CONFLICT (key) DO NOTHING
 """
 _WORKERS = "SELECT count(DISTINCT account_id) FROM mailbox WHERE gig_id = ? AND status = 'active'"
+_COPIES = "SELECT count(*) FROM task WHERE template_number = ? AND status <> 'discarded'"
 _HOLD = "SELECT 1 FROM counter WHERE key = ? FOR UPDATE"
 # Locks the row as well.
 _USED = "UPDATE counter SET count = count WHERE key = ? RETURNING count"
@@ -226,6 +227,25 @@ def take_back(gig: Gig, task: Task) -> None:
             price_units = price_of(gig, task.price_units, task.price_tbd)
             units = price_units * copies_of(gig, task.assignee_id is not None)
         _lower(gig.id, day, int(units))
+
+
+def give_back_deleted(gig: Gig, task: Task) -> None:
+    """Its owner deletes a locked task that nobody holds, so it costs no more than its copies do.
+
+    Copies that are pushed have used their part when they were made. Only inside `db.write`, after
+    `hold`.
+    """
+    day = task.counted_on
+    if day is None or day == BY_OWNER:
+        return
+    price_units = price_of(gig, task.price_units, task.price_tbd)
+    units = task.counted_units
+    if units is None:
+        units = price_units * copies_of(gig, task.assignee_id is not None)
+    if ask(gig.distribution).select(gigs.facts(gig)).shelf != "none":
+        units -= price_units * int(db.scalar(_COPIES, (task.number,)))
+    Task.update(counted_on=None, counted_units=None).where(Task.number == task.number).execute()
+    _lower(gig.id, day, max(0, int(units)))
 
 
 def _lower(gig_id: str, day: int, units: int) -> None:

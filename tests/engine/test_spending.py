@@ -27,6 +27,12 @@ def queued(answer: Answer) -> None:
     assert answer.ok()["status"] == "queued"
 
 
+def queued_id(answer: Answer) -> str:
+    queued(answer)
+    message_id: str = answer.json["message_id"]
+    return message_id
+
+
 def held_back(answer: Answer, reason: str) -> str:
     """It was kept as a draft; answers its id."""
     told = answer.ok()
@@ -55,6 +61,44 @@ def test_the_token_spends_no_more_than_its_owner_allows(world: World, plain: Gig
     world.call("POST", "/dev/clock/advance", {"seconds": 86_400}).ok()
     queued(world.send(plain))
     assert len(plain.owner.get(f"{plain.path}/queue")["tasks"]) == 6
+
+
+@pytest.mark.rule("G-04")
+@pytest.mark.rule("A-02")
+def test_what_its_owner_deletes_may_be_spent_again_but_not_what_its_copies_cost(
+    world: World, plain: Gig
+) -> None:
+    first = queued_id(world.send(plain, price="4"))
+    queued(world.send(plain, price="4"))
+    held_back(world.send(plain, price="4"), "over_daily_spend")
+    plain.owner.call("DELETE", f"{plain.path}/tasks/{first}").ok()
+    queued(world.send(plain, price="4"))
+    held_back(world.send(plain, price="4"), "over_daily_spend")
+    plain.owner.call("DELETE", f"{plain.path}/queue/all").ok()
+    for _ in range(2):
+        queued(world.send(plain, price="5"))
+    # Each worker takes a copy: two are made, and three that were counted never will be.
+    solo = world.gig(
+        distribution="queue_solo", max_claims_per_task=5, price="2", webhook_daily_spend="10"
+    )
+    template = queued_id(world.send(solo))
+    for _ in range(2):
+        worker = world.worker(solo)
+        assert worker.post(f"{solo.path}/queue/poll")["count"] == 1
+    solo.owner.call("DELETE", f"{solo.path}/tasks/{template}").ok()
+    solo.owner.patch(solo.path, {"max_claims_per_task": 3})
+    queued(world.send(solo))
+    held_back(world.send(solo, price="0.1"), "over_daily_spend")
+    # Each is given one, and this one has waited for the first of them.
+    pushed = world.gig(distribution="free_for_all", price="2", webhook_daily_spend="2")
+    worker = world.worker(pushed)
+    mailbox = f"{pushed.path}/mailboxes/{worker.mailbox['id']}"  # type: ignore[attr-defined]
+    worker.patch(mailbox, {"paused": True})
+    waits = world.send(pushed).ok()
+    assert waits["status"] == "waiting"
+    held_back(world.send(pushed), "over_daily_spend")
+    pushed.owner.call("DELETE", f"{pushed.path}/tasks/{waits['message_id']}").ok()
+    assert world.send(pushed).ok()["status"] == "waiting"
 
 
 @pytest.mark.rule("G-04")
