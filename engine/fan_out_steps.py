@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from engine import arrivals, commands, entries, fan_out, freeing, gigs, spending, tasks, turns
+from engine import (
+    arrivals,
+    commands,
+    entries,
+    events,
+    fan_out,
+    freeing,
+    gigs,
+    giving,
+    spending,
+    tasks,
+    turns,
+)
 from engine.apply import placed
 from engine.db import db
 from engine.errors import Refused
 from engine.fan_out import Copied
 from engine.models.command import Command
+from engine.models.event import Event
 from engine.models.gig import Gig
 from engine.models.task import Task
+from engine.moves import move
 
 # Copies that one transaction makes.
 CHUNK = 100
+# The command came to no end, however often it was tried.
+FAILED = "task.copies_failed"
 
 
 def step(command: Command) -> commands.Outcome:
@@ -65,23 +81,59 @@ def _end(command: Command, task: Task, too_much: bool) -> dict[str, object] | No
 
 
 def give_up(command_id: str) -> None:
-    """The command has failed for good: its task waits again, for those who have no copy of it."""
+    """The command has failed for good, so its task waits again, for those who have no copy of it.
+
+    Where that has happened to it before, it would hold up the gig for ever: it ends with the copies
+    that there are, or is dropped if there are none. Its owner hears of it each time.
+    """
 
     def write() -> None:
         command = Command.get(Command.id == command_id)
         task = Task.get(Task.id == command.arguments["task_id"])
         gig = gigs.held(task.gig_id)
-        template = _let_others(gig, command, task)
-        if template.status == "queued":
+        spending.hold(gig)
+        if not turns.end(gig.id, command.id):
+            # Somebody else has done all this.
+            return
+        template = _looked_at_again(gig, task)
+        if template.status != "queued":
+            return
+        told = fan_out.forwarded(template)
+        again = not _has_failed(template)
+        if again:
             entries.put_again(gig, template)
+        elif told["targets"]:
+            fan_out.close(template)
+        else:
+            entries.withdraw(template)
+            move(template, "drop")
+            spending.take_back(gig, template)
+        events.append(
+            FAILED,
+            events.Subject("task", template.id),
+            actor=giving.ACTOR,
+            gig_id=gig.id,
+            data={"message_id": template.id, "targets": told["targets"], "tried_again": again},
+        )
 
     db.write(write)
+
+
+def _has_failed(template: Task) -> bool:
+    of_task = Event.select().where(
+        Event.gig_id == template.gig_id, Event.type == FAILED, Event.subject_id == template.id
+    )
+    return bool(of_task.exists())
 
 
 def _let_others(gig: Gig, command: Command, task: Task) -> Task:
     """The gig's turns are everybody's again from this transaction on; the template is locked."""
     spending.hold(gig)
     turns.end(gig.id, command.id)
+    return _looked_at_again(gig, task)
+
+
+def _looked_at_again(gig: Gig, task: Task) -> Task:
     freeing.look_again(gig.id)
     (template,) = tasks.hold(task.number)
     return template

@@ -56,6 +56,9 @@ NEWS: Mapping[str, News] = {
     "task.copies_held_back": News(
         (OWNER,), "Not all workers got their copy, for the day's limit was reached: {gig}"
     ),
+    "task.copies_failed": News(
+        (OWNER,), "A task could not be given to all workers, for it failed: {gig}"
+    ),
     "task.stranded": News((OWNER,), "A task came back, and no worker is left for it: {gig}"),
     "task.violation": News((OWNER,), "A worker reported a task: {gig}"),
     "endpoint.disabled": News((REGISTRANT,), "A webhook of yours was disabled: {gig}"),

@@ -15,7 +15,7 @@ ON CONFLICT (gig_id) DO UPDATE SET turns = rotation.turns + 1 RETURNING turns
 """
 _KEEP = "UPDATE rotation SET command_id = ? WHERE gig_id = ?"
 _KEPT = "SELECT 1 FROM rotation WHERE gig_id = ? AND command_id IS NOT NULL"
-_END = "UPDATE rotation SET command_id = NULL WHERE gig_id = ? AND command_id = ?"
+_END = "UPDATE rotation SET command_id = NULL WHERE gig_id = ? AND command_id = ? RETURNING 1"
 _LEFT = """
 SELECT command.id FROM rotation JOIN command ON command.id = rotation.command_id
 WHERE command.status IN ('done', 'failed') ORDER BY command.id
@@ -47,10 +47,13 @@ def are_kept(gig_id: str) -> bool:
     return bool(db.rows(_KEPT, (gig_id,)))
 
 
-def end(gig_id: str, command_id: str) -> None:
-    """The command is over, and holds the gig's turns to this transaction; only in `db.write`."""
+def end(gig_id: str, command_id: str) -> bool:
+    """The command is over, and holds the gig's turns to this transaction; only in `db.write`.
+
+    False where it had been ended before.
+    """
     hold(gig_id)
-    db.rows(_END, (gig_id, command_id))
+    return bool(db.rows(_END, (gig_id, command_id)))
 
 
 def left_over() -> list[str]:

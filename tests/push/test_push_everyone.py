@@ -275,6 +275,44 @@ def test_what_could_not_be_copied_for_good_waits_again_for_those_without_a_copy(
     assert world.send(gig).ok()["targets"] == 4
 
 
+@pytest.mark.rule("U-04")
+@pytest.mark.usefixtures("few_at_once")
+@pytest.mark.parametrize("copies", [0, 2])
+def test_what_fails_again_and_again_comes_to_an_end_and_holds_up_nobody(
+    world: World, monkeypatch: pytest.MonkeyPatch, copies: int
+) -> None:
+    gig = world.gig(distribution="free_for_all")
+    crowd(world.worker(gig), 3)
+    _quick(world, gig)
+    (failing,) = _pending()
+    task_id, copy_to = failing.arguments["task_id"], fan_out.copy_to
+
+    def fail(gig: Any, template: Task, *given: Any) -> Any:
+        if template.id == task_id and len(_copies(task_id)) >= copies:
+            raise OSError("broken")
+        return copy_to(gig, template, *given)
+
+    monkeypatch.setattr(fan_out, "copy_to", fail)
+    monkeypatch.setattr(commands, "MOST_FAILURES", 1)
+    later = _quick(world, gig)
+    assert later["status"] == "waiting"
+    for _ in range(3):
+        for command in _pending():
+            _run({"command_id": command.id})
+        at_once(2, lambda _: waiting_delivery.sweep())
+    read = gig.owner.get(f"{gig.path}/tasks/{task_id}")["task"]
+    assert read["status"] == ("forwarded" if copies else "dropped")
+    assert len(_copies(task_id)) == copies and len(_copies(later["message_id"])) == 4
+    assert waiting(gig) == [] == _pending()
+    told = gig.owner.get("/notifications")["notifications"]
+    assert [one["kind"] for one in told].count("task.copies_failed") == 2
+
+
+def _pending() -> list[Command]:
+    with db.reading():
+        return list(Command.select().where(Command.status == "pending"))
+
+
 LAYOUTS = {"sqlite": Layout("sqlite"), "postgres": Layout("postgres", 1, 1, 1)}
 COUNT = 350
 
