@@ -15,6 +15,8 @@ from engine.operations import Caller
 
 # What its holder has seen is kept so long afterwards.
 KEPT_MS = 90 * clock.DAY_SECONDS * clock.SECOND
+# And what nobody has looked at so long: the event that it told of is in the log of events for ever.
+KEPT_UNSEEN_MS = 365 * clock.DAY_SECONDS * clock.SECOND
 # Rows that one transaction marks or deletes.
 CHUNK = 1000
 
@@ -108,14 +110,24 @@ def _mark(caller: Caller, last: int) -> int:
 
 
 def forget_old() -> None:
-    """Delete what was seen long ago; rung by the scheduler."""
+    """Delete what was seen long ago, and what was told much longer ago; rung by the scheduler."""
     old = Notification.select(Notification.number).where(
         SEEN, Notification.seen_at <= clock.now() - KEPT_MS
     )
+    # The first by number are the oldest, so there is one look at the front of the table.
+    first = Notification.select(Notification.number, Notification.at).order_by(Notification.number)
 
-    def delete() -> int:
-        some = [row.number for row in old.limit(CHUNK)]
-        return int(Notification.delete().where(Notification.number.in_(some)).execute())
+    def seen() -> int:
+        return _delete([row.number for row in old.limit(CHUNK)])
 
-    while db.write(delete) == CHUNK:
-        pass
+    def oldest() -> int:
+        until = clock.now() - KEPT_UNSEEN_MS
+        return _delete([row.number for row in first.limit(CHUNK) if row.at <= until])
+
+    for delete in (seen, oldest):
+        while db.write(delete) == CHUNK:
+            pass
+
+
+def _delete(numbers: list[int]) -> int:
+    return int(Notification.delete().where(Notification.number.in_(numbers)).execute())

@@ -343,3 +343,21 @@ def test_what_was_seen_90_days_ago_is_forgotten(
     assert len(listed(other)) == 5, "nobody has seen these"
     with db.reading():
         assert Account.get(Account.id == person.id).notifications_seen_at is not None
+
+
+@pytest.mark.rule("T-09")
+def test_what_nobody_has_looked_at_for_a_year_is_forgotten_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notification_list, "CHUNK", 2)
+    person = world.person()
+    for number in range(5):
+        tell(person, title=f"old {number}")
+    clock.advance(364 * clock.DAY_SECONDS)
+    tell(person, title="new")
+    notification_list.forget_old()
+    assert len(listed(person)) == 6
+    clock.advance(clock.DAY_SECONDS + 1)
+    notification_list.forget_old()
+    assert [row["title"] for row in listed(person)] == ["new"]
+    assert person.get("/notifications/summary")["dot"] is True
