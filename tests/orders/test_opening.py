@@ -194,8 +194,10 @@ def test_a_paid_shop_tells_the_fee_the_chain_and_what_is_in_escrow(
     health = paying_world.call("GET", "/health").ok()
     assert health["chain"] == chain and health["treasury_address"] and health["usdc_address"]
     monkeypatch.setattr(fee_rate, "KEPT_SECONDS", 0.0)
-    treasury_call(paying_world, "setFeeBps", 250)
-    assert place.vendor.get(place.path)["gig"]["fee_bps"] == 250
+    # A platform that takes nothing says 0, which is not the same as not knowing.
+    for rate in (250, 0):
+        treasury_call(paying_world, "setFeeBps", rate)
+        assert place.vendor.get(place.path)["gig"]["fee_bps"] == rate
 
 
 @pytest.mark.rule("H-13")
