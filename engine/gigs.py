@@ -92,9 +92,10 @@ def require_open(gig: Gig) -> None:
 
 
 def funds(gig: Gig) -> tuple[int, int]:
-    """(available, reserved) base units of the gig's pot."""
+    """(available, reserved) base units of the gig's pot; none is available of one that owes more
+    than it holds, as after a reorg took a deposit back."""
     with db.reading():
-        return ledger.free_units(gig.id), ledger.owed_units(gig.id)
+        return max(0, ledger.free_units(gig.id)), ledger.owed_units(gig.id)
 
 
 def history(caller: Caller, gig_id: str, position: int, limit: int) -> list[Event]:

@@ -27,5 +27,5 @@ def warning(gig: Gig, proof: Proof) -> str | None:
         return None
     return (
         f"This proof may come to ${money.to_dollars(needed)} with the fee, and the gig's pot has "
-        f"${money.to_dollars(max(free, 0))}: it cannot be paid before the owner puts in more."
+        f"${money.to_dollars(free)}: it cannot be paid before the owner puts in more."
     )

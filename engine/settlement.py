@@ -245,14 +245,17 @@ def _decide(command: Command, fee_bps: int) -> dict[str, Any]:
 
 
 def _require_cover(gig: Gig, units: int) -> None:
+    """400 `pot_short`. What takes nothing from the pot is not held up by what that owes already."""
     free = ledger.free_units(gig.id)
-    if units > free:
+    if units and units > free:
+        # A pot that a reorg has left with less than it owes lacks that as well.
+        has, needed = max(0, free), units - min(0, free)
         raise Refused(
             "pot_short",
-            f"The pot has ${money.to_dollars(free)} free and this needs "
-            f"${money.to_dollars(units)}, fee included. Deposit the rest and settle again.",
-            available_funds=money.to_dollars(free),
-            needed=money.to_dollars(units),
+            f"The pot has ${money.to_dollars(has)} free and this needs "
+            f"${money.to_dollars(needed)}, fee included. Deposit the rest and settle again.",
+            available_funds=money.to_dollars(has),
+            needed=money.to_dollars(needed),
         )
 
 

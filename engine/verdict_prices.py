@@ -108,7 +108,10 @@ def require_cover(gig: Gig, fee_bps: int | None) -> None:
         return
     if fee_bps is None:
         raise Refused("try_again", "This gig was cancelled just now. Try again.")
-    needed, free = cancellation.kept_aside_units(gig, fee_bps), ledger.free_units(gig.id)
+    free = ledger.free_units(gig.id)
+    # A pot that a reorg has left with less than it owes lacks that as well.
+    needed = cancellation.kept_aside_units(gig, fee_bps) - min(0, free)
+    free = max(0, free)
     if needed > free:
         raise Refused(
             "pot_short",
