@@ -58,7 +58,7 @@ def act(
     def write() -> dict[str, Any]:
         gig = cancellation.hold(gig_id)
         has = permit("task.act", caller, gig)
-        known = find(gig, verb)
+        known = find(gig, verb, has)
         require(has, known.by)
         mailbox = _mailbox(caller, gig, task_id, mailbox_id, known, has)
         given = json_shapes.read(body, known.fields, known.required)
@@ -72,17 +72,17 @@ def act(
     return db.write(write)
 
 
-def find(gig: Gig, name: str) -> Verb:
-    """A verb of the gig's mode; a 404 that names those that it has."""
+def find(gig: Gig, name: str, has: frozenset[str]) -> Verb:
+    """A verb of the gig's mode; a 404 that names those that these roles may use, and no other."""
     verbs = ask(gig.distribution).info.verbs
     for verb in verbs:
         if verb.name == name:
             return verb
-    names = ", ".join(verb.name for verb in verbs)
+    names = ", ".join(verb.name for verb in verbs if verb.by & has)
     told = (
         f"The verbs of the mode {gig.distribution} are: {names}."
         if names
-        else f"The mode {gig.distribution} has no verbs of its own."
+        else "There is no such verb here, or it is not yours to use. GET /api/modes lists them all."
     )
     raise Refused("not_found", told)
 

@@ -41,6 +41,13 @@ def test_a_verb_is_its_roles_and_from_its_stages_and_tells_where_the_task_is(wor
     assert refusal["stage"] == "held"
     refusal = use(gig, worker, task_id, "fly").refused(404, "not_found")
     assert "take, pass, finish" in refusal["error"]
+    refusal = use(gig, stranger, task_id, "fly").refused(404, "not_found")
+    assert refusal["error"].endswith("are: poke, fail."), "no more than he may use himself"
+    hidden = world.gig(distribution="incoming")
+    refusal = use(hidden, stranger, world.task(hidden, subject="Plan"), "fly").refused(
+        404, "not_found"
+    )
+    assert "incoming" not in refusal["error"] and "plan" not in refusal["error"]
     assert use(gig, worker, task_id, "poke").ok() == {"poked": True}
     use(gig, worker, "TASK_NONE", "poke").refused(404, "not_found")
     (told,) = [
