@@ -6,6 +6,7 @@ from typing import Any
 
 from engine import assignments, clock, events, planning
 from engine.models.gig import Gig
+from engine.models.mailbox import Mailbox
 from engine.models.task import Task
 from engine.moves import move
 
@@ -13,6 +14,11 @@ from engine.moves import move
 def hold_vendor(gig: Gig) -> bool:
     """Hold the vendor's mailbox, before the order itself; is it active? Only in `db.write`."""
     return assignments.is_active(str(gig.owner_mailbox_id))
+
+
+def is_paused(gig: Gig) -> bool:
+    """Has the vendor, whose mailbox is held, said that he wants no new orders just now (M-02)?"""
+    return bool(Mailbox.get(Mailbox.id == gig.owner_mailbox_id).paused)
 
 
 def hand_over(gig: Gig, task: Task, verb: str, actor: str, **sets: Any) -> dict[str, Any]:

@@ -162,6 +162,12 @@ def _require_sendable(gig: Gig, task: Task, active: bool) -> None:
         raise invalid("payload", "this order is empty: say what you want (PATCH …/payload)")
     if not active:
         raise _away(task)
+    if task.escrowed_at is None and order_handing.is_paused(gig):
+        raise Refused(
+            "vendor_away",
+            "The vendor has paused this shop: it is sent no new orders until he goes on. Your "
+            "draft is kept, and nothing was charged.",
+        )
     if gig.list_price_units != 0:
         order_terms.require_treasury(gig)
 

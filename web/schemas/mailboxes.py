@@ -84,7 +84,8 @@ class WorkersSettings(Schema):
     tags = tags(metadata=about("Your own; the owner never sees them."))
     paused = Flag(
         metadata=about(
-            "Nothing is pushed meanwhile; his own polls and claims go on." + _at_first("paused")
+            "Nothing is pushed meanwhile; his own polls and claims go on. A shop whose vendor has "
+            "paused is sent no new order." + _at_first("paused")
         )
     )
     filter_tag_match = one_of(
