@@ -18,7 +18,24 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.world import eventually
 
+# Where a page keeps the visitor's key.
+KEY = "sessionStorage.getItem('muster-api-key')"
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+_KEYS = {"Tab": 9, "Enter": 13}
+_FOCUS = """(() => {
+  const one = document.activeElement;
+  return ((one.labels && one.labels[0]) || one).textContent.trim().split("\\n")[0];
+})()"""
+
+
+def _button(words: str) -> str:
+    """JavaScript for the button that says this."""
+    return (
+        "[...document.querySelectorAll('button')]"
+        f".find((one) => one.checkVisibility() && one.textContent.includes({json.dumps(words)}))"
+    )
 
 
 class Gone(Exception):
@@ -58,6 +75,10 @@ class Tab:
         tree = eventually(lambda: self.ask("Page.getFrameTree")["frameTree"].get("childFrames"))
         self._frame = tree[0]["frame"]["id"]
 
+    def leave(self) -> None:
+        """Back to the page around it."""
+        self._frame = None
+
     def run(self, code: str) -> Any:
         """What the page's own JavaScript says to this; after `enter`, its frame's document."""
         given = {"expression": code, "returnByValue": True, "awaitPromise": True}
@@ -95,10 +116,39 @@ class Tab:
 
     def press(self, words: str) -> None:
         """Press the button that says this."""
-        self.run(
-            "[...document.querySelectorAll('button')]"
-            f".find((one) => one.textContent.includes({json.dumps(words)})).click()"
+        self.run(f"{_button(words)}.click()")
+
+    def press_twice(self, words: str) -> None:
+        """Press the button that says this twice, as fast as a mouse can."""
+        self.run(f"{_button(words)}.scrollIntoView({{block: 'center'}})")
+        place = self.run(
+            f"(() => {{ const at = {_button(words)}.getBoundingClientRect();"
+            " return {x: at.x + at.width / 2, y: at.y + at.height / 2}; })()"
         )
+        for count in (1, 2):
+            for kind in ("mousePressed", "mouseReleased"):
+                told = {"type": kind, "button": "left", "clickCount": count}
+                self.ask("Input.dispatchMouseEvent", **place, **told)
+
+    def key(self, name: str) -> None:
+        """Press a key of the keyboard: Tab, Enter."""
+        told: dict[str, Any] = {"key": name, "code": name, "windowsVirtualKeyCode": _KEYS[name]}
+        if name == "Enter":
+            told["text"] = "\r"
+        self.ask("Input.dispatchKeyEvent", type="keyDown", **told)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", **told)
+
+    def write(self, text: str) -> None:
+        """Type into what has the focus."""
+        self.ask("Input.insertText", text=text)
+
+    def focus(self) -> str:
+        """What has the focus, by what it is called for people."""
+        return str(self.run(_FOCUS))
+
+    def dark(self, is_dark: bool) -> None:
+        shown = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", features=[shown])
 
     def picture(self, path: Path) -> None:
         shot = self.ask("Page.captureScreenshot", captureBeyondViewport=True)
@@ -115,6 +165,8 @@ def tab(folder: Path) -> Iterator[Tab]:
         "--no-sandbox",
         "--disable-gpu",
         "--disable-dev-shm-usage",
+        # Frames stay in their page's process, where the tab's own socket reaches them.
+        "--disable-features=IsolateSandboxedIframes",
     ]
     command += ["--remote-debugging-port=0", f"--user-data-dir={folder / 'profile'}", "about:blank"]
     log = folder / "chromium.log"
