@@ -45,6 +45,12 @@ class Postgres:
         with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
             connection.execute(statement)  # type: ignore[call-overload]
 
+    @property
+    def pid(self) -> int:
+        found = self._server.get_pid()
+        assert found is not None
+        return int(found)
+
     def url(self, database: str) -> str:
         return str(self._server.get_uri(database))
 
@@ -111,6 +117,13 @@ class Redis:
         self._server = ValkeyServer(port=free_ports(1)[0])
         self._server.start()
         self._next = itertools.cycle(range(16))
+
+    @property
+    def pid(self) -> int:
+        client: Any = self._server.client()
+        told = client.info("server")
+        client.close()
+        return int(told["process_id"])
 
     def fresh(self) -> str:
         number = next(self._next)
