@@ -25,7 +25,6 @@ from tests.orders.node import Way
 from tests.orders.test_publish_refused import Case, _shut_mailbox, undelivered
 from tests.shop import Shop, shop
 from tests.world import Person, World
-from web.routes.fund_page import ADVICE
 
 PAY, WITHDRAW = "publish", "withdraw"
 
@@ -366,38 +365,6 @@ def test_what_is_paid_and_not_delivered_can_be_finished_or_had_back(paying_world
         assert buttons(order.page()) == set()
     assert "is paid for" in orders[0].page().notice
     assert "$0.50 came back" in orders[1].page().notice
-
-
-@pytest.mark.rule("O-02")
-def test_what_is_under_way_is_followed_and_has_no_button(paying_world: World) -> None:
-    place = shop(paying_world, "0.50")
-    order = Order.of(place, 10)
-    paying_world.stop_following()
-    path = f"{place.path}/tasks/{order.id}"
-    body = {"amount": "0.50", "wallet_alias_id": order.buyer.wallet_id}  # type: ignore[attr-defined]
-    sent = order.buyer.call("POST", f"{path}/publish", body, headers={"prefer": "wait=0"})
-    assert sent.status == 202
-    page = order.page()
-    assert "under way" in page.notice and "data-follows" in page.main and not buttons(page)
-    paying_world.follow()
-
-
-@pytest.mark.rule("O-08")
-def test_every_reason_of_a_publish_comes_with_what_to_do() -> None:
-    # `ledger_write_failed` is a state of the page.
-    assert ADVICE.keys() >= {
-        "insufficient_funds",
-        "balance_unreadable",
-        "chain_unreadable",
-        "fee_rate_unreadable",
-        "deposit_id_squatted",
-        "deposit_failed",
-        "residue_too_large",
-        "contract_mismatch",
-        "deposit_unreconciled",
-        "state_mismatch",
-        "ledger_missing",
-    }
 
 
 @pytest.mark.rule("Y-01")

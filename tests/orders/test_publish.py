@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine import audit
+from engine import audit, install
 from engine.chain.client import Chain
-from engine.chain.treasury import Treasury
+from engine.chain.treasury import DepositOpened, Treasury
 from engine.db import db
 from engine.models.escrow import Escrow
 from tests.shop import Shop, shop
@@ -137,6 +137,11 @@ def test_eight_who_publish_one_draft_at_once_make_one_deposit(place: Shop) -> No
             assert one.refused(409)["reason"] in ("in_progress", "not_draft")
     assert deposits(task_id) == ["open"]
     assert units(buyer) == 9_500_000
+    treasury = install.treasury()
+    events = treasury.events(0, treasury.chain.block_number())
+    assert [event.deposit_key for event in events if isinstance(event, DepositOpened)] == [
+        place.task(buyer, task_id)["deposit_id"]
+    ]
 
 
 @pytest.mark.rule("O-09")

@@ -14,7 +14,8 @@ from engine.chain import deploy
 from engine.chain.abi import artifact
 from engine.chain.client import Call, Chain
 from engine.chain.deposit_terms import Terms, signature_parts
-from engine.chain.keys import address_of, new_key, sign_typed_data
+from engine.chain.keys import address_of, contract_address, new_key, sign_typed_data
+from engine.chain.treasury import Treasury
 from engine.db import db
 from engine.models.escrow import Escrow
 from engine.rules.money import UNITS_PER_DOLLAR
@@ -304,7 +305,7 @@ def _no_gas(buyer: Person) -> None:
 @pytest.mark.rule("O-02")
 def test_of_one_payment_exactly_one_order_is_funded(place: Shop) -> None:
     world, buyer, other = place.world, place.buyer(), place.buyer()
-    wallet = Cold.of(world, 30, wei=10**18)
+    wallet = Cold.of(world, 50, wei=10**18)
     tasks = [place.draft(buyer) for _ in range(5)]
     quote = ask(place, buyer, tasks[0], wallet, 10).ok()
     treasury, terms = install.treasury(), terms_of(quote, place.gig.id)
@@ -332,11 +333,17 @@ def test_of_one_payment_exactly_one_order_is_funded(place: Shop) -> None:
     thief.send(treasury.approve(10**12))
     with pytest.raises(Exception, match="Only the depositor"):
         treasury.chain.estimate_gas(thief.address, treasury.deposit_for(theirs))
-    # Less than was quoted is another deposit, of no order; plain transfers are gifts.
-    less = replace(theirs, units=9_999_999)
-    wallet.send(treasury.deposit_for(less))
+    # Less than was quoted, or more, is another deposit, of no order: its vendor is told.
+    unlike = [replace(theirs, units=units) for units in (9_999_999, 10_000_001)]
+    wallet.send(*(treasury.deposit_for(one) for one in unlike))
+    # Plain transfers are gifts; what goes into a shop's pot, or into another contract, is neither.
     wallet.send(treasury.transfer_usdc(treasury.address, 1_000_000))
     thief.send(treasury.transfer_usdc(treasury.address, 1_000_000))
+    wallet.send(treasury.deposit(place.gig.id, 1_000_000))
+    wrong = _another_treasury(wallet)
+    wallet.send(wrong.approve(10**12), wrong.deposit_for(theirs))
+    told = eventually(lambda: len(found := _unknown(place)) == 2 and found)
+    assert sorted(told) == [Decimal("9.999999"), Decimal("10.000001")]
     publish(place, other, tasks[1]).refused(404)
     publish(place, buyer, tasks[1]).refused(400, "amount_required")
     assert deposits(tasks[1]) == ["planned"]
@@ -345,6 +352,24 @@ def test_of_one_payment_exactly_one_order_is_funded(place: Shop) -> None:
     assert [(row["task_id"], row["state"]) for row in rows] == [(tasks[0], "open")]
     with db.reading():
         assert Escrow.select().where(Escrow.status == "open").count() == 1
+
+
+def _another_treasury(wallet: Cold) -> Treasury:
+    """The same contract at another address, which is not this install's."""
+    assert wallet.world.chain is not None
+    chain = Chain(wallet.world.chain.rpc_url)
+    usdc = install.treasury().usdc_address
+    data = artifact("Treasury").creation([usdc, wallet.address, 1000, *[wallet.address] * 3])
+    deploy.send_and_wait(chain, wallet.key, [Call(None, data)], gas=6_000_000)
+    address = contract_address(wallet.address, chain.nonce(wallet.address) - 1)
+    assert chain.code(address)
+    return Treasury(chain, address, usdc)
+
+
+def _unknown(place: Shop) -> list[Decimal]:
+    """What was deposited for the shop that no order of it knows of, as its vendor is told."""
+    events = place.vendor.get(f"{place.path}/events?limit=200")["events"]
+    return [one["data"]["amount"] for one in events if one["type"] == "deposit.unknown"]
 
 
 def test_nobody_but_its_buyer_is_quoted_an_order(place: Shop) -> None:
