@@ -14,22 +14,22 @@ from tests.shop import Shop, shop
 from tests.world import Answer, Person, World, at_once
 
 
-def _path(place: Shop, task_id: str, below: str = "comments") -> str:
+def talk_path(place: Shop, task_id: str, below: str = "comments") -> str:
     return f"{place.path}/tasks/{task_id}/{below}"
 
 
 def say(place: Shop, person: Person, task_id: str, body: str, **more: Any) -> Any:
-    return person.post(_path(place, task_id), {"body": body, **more})["comment"]
+    return person.post(talk_path(place, task_id), {"body": body, **more})["comment"]
 
 
 def read(place: Shop, person: Person, task_id: str) -> list[str]:
-    found = person.get(_path(place, task_id))
+    found = person.get(talk_path(place, task_id))
     assert found["total"] == len(found["comments"])
     return [one["body"] for one in found["comments"]]
 
 
 def policy(place: Shop, person: Person, task_id: str, word: str | None) -> Answer:
-    return person.call("PATCH", _path(place, task_id, "comments-policy"), {"policy": word})
+    return person.call("PATCH", talk_path(place, task_id, "comments-policy"), {"policy": word})
 
 
 def told(person: Person) -> list[tuple[str, str]]:
@@ -55,7 +55,7 @@ def test_both_sides_talk_before_an_order_is_paid_for_and_after_it(world: World) 
     say(place, place.vendor, task_id, "It is on its way.")
     everything_said = ["I can have it by Friday.", "Good.", "It is on its way."]
     for person in (buyer, place.vendor):
-        found = person.get(_path(place, task_id))
+        found = person.get(talk_path(place, task_id))
         assert found["policy"] == "private" and found["can_post"] is True
         assert [one["body"] for one in found["comments"]] == everything_said
         roles = [one["author_role"] for one in found["comments"]]
@@ -90,7 +90,7 @@ def test_a_private_word_has_two_readers_in_both_directions(
     if state == "sent":
         assert read(place, member, task_id) == ["for all"]
         member.call(
-            "POST", _path(place, task_id), {"body": "?", "parent_id": opened["id"]}
+            "POST", talk_path(place, task_id), {"body": "?", "parent_id": opened["id"]}
         ).refused(403, "not_a_party")
 
 
@@ -127,18 +127,20 @@ def test_who_reads_and_who_writes_about_an_order(world: World) -> None:
             db.write(lambda: Task.update(status=state).where(Task.id == task_id).execute())
         for person in (buyer, place.vendor):
             assert read(place, person, task_id)[0] == "hello"
-            answer = person.call("POST", _path(place, task_id), {"body": "again", "private": True})
+            answer = person.call(
+                "POST", talk_path(place, task_id), {"body": "again", "private": True}
+            )
             assert answer.status == may
             if may == 409:
                 answer.refused(409, "comments_off")
         found = []
         for person in others:
-            answer = person.call("GET", _path(place, task_id))
+            answer = person.call("GET", talk_path(place, task_id))
             count = f"/{answer.json['total']}" if answer.status == 200 else ""
             found.append(f"{answer.status}{count}")
             assert answer.status != 200 or answer.json["can_post"] is False
         assert " ".join(found) == reads
-        tries = [one.call("POST", _path(place, task_id), {"body": "me too"}) for one in others]
+        tries = [one.call("POST", talk_path(place, task_id), {"body": "me too"}) for one in others]
         assert " ".join(str(one.status) for one in tries) == writes
 
     all_hold(TALK, holds)
@@ -202,9 +204,9 @@ def test_neither_side_of_an_order_takes_back_the_others_word(world: World) -> No
         "vendor": say(place, place.vendor, task_id, "ours"),
     }
     for person, theirs in ((place.vendor, "buyer"), (buyer, "vendor"), (member, "buyer")):
-        path = f"{_path(place, task_id)}/{words[theirs]['id']}"
+        path = f"{talk_path(place, task_id)}/{words[theirs]['id']}"
         person.call("DELETE", path).refused(403, "not_permitted")
-    buyer.call("DELETE", f"{_path(place, task_id)}/{words['buyer']['id']}").ok()
+    buyer.call("DELETE", f"{talk_path(place, task_id)}/{words['buyer']['id']}").ok()
     assert read(place, member, task_id) == ["", "ours"]
 
 
@@ -220,7 +222,7 @@ def test_a_buyer_who_is_shut_out_goes_on_talking_about_his_orders_alone(world: W
     say(place, place.vendor, task_id, "Here.", parent_id=mine["id"])
     assert read(place, buyer, task_id) == ["Where is it?", "Here."]
     assert len(told(buyer)) == 1
-    buyer.call("GET", _path(place, others)).refused(404)
+    buyer.call("GET", talk_path(place, others)).refused(404)
     policy(place, buyer, task_id, "public").ok()
 
 
