@@ -13,7 +13,7 @@ from engine.errors import Refused, invalid
 from engine.forms import Form
 from engine.ids import new_id
 from engine.models.gig import Gig
-from engine.models.task import Task
+from engine.models.task import UNSENT_ORDERS, Task
 from engine.operations import Caller, permit
 
 # What its owner says of a task in other gigs, and why no buyer says it of an order.
@@ -25,6 +25,8 @@ _NOT_OF_AN_ORDER = {
     "priority": "an order is delivered and never queued; leave it out",
     "not_before": "an order is sent when its buyer publishes it; leave it out",
 }
+# Orders of one buyer in one shop that wait to be sent: more are a mistake, or meant to fill it up.
+MOST_DRAFTS = 1000
 
 
 def take_in(caller: Caller | None, gig: Gig, sent: Form, draft_id: str | None) -> Taken:
@@ -113,7 +115,19 @@ def _repeat_of(caller: Caller, gig: Gig, sent: Form) -> Taken | None:
 
 
 def _make(caller: Caller, gig: Gig, sent: Form) -> Taken | None:
-    """A new draft, or None where its external id has just been taken."""
+    """A new draft, or None where its external id has just been taken.
+
+    409 `too_many_drafts` for a buyer who has very many already; of several at once a few more may
+    come through.
+    """
+    unsent = Task.select(Task.number).where(
+        Task.client_id == caller.account_id, Task.gig_id == gig.id, UNSENT_ORDERS
+    )
+    if unsent.limit(MOST_DRAFTS).count() >= MOST_DRAFTS:
+        raise Refused(
+            "too_many_drafts",
+            f"You have {MOST_DRAFTS} orders in this shop that are not sent. Send or delete some.",
+        )
     values = {
         "id": new_id("TASK"),
         "gig_id": gig.id,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from engine import order_drafts
 from engine.db import db
 from engine.models.event import Event
 from engine.models.task import Task
@@ -404,3 +405,20 @@ def test_two_who_save_a_draft_again_at_once_leave_one_of_both_whole(world: World
         assert [one.status for one in told] == [200] * 4, [one.text for one in told]
         shown = place.task(buyer, task_id)
         assert shown["payload"] == shown["subject"] and shown["payload"] in words
+
+
+@pytest.mark.rule("T-05")
+def test_a_buyer_has_so_many_unsent_orders_in_a_shop_and_no_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order_drafts, "MOST_DRAFTS", 2)
+    place = shop(world, "0")
+    buyer, other = place.buyer(), place.buyer()
+    first = place.draft(buyer, "first")
+    place.draft(buyer, "second")
+    _door(place, buyer.key, "&draft=true").refused(409, "too_many_drafts")
+    # One that he has is saved again, and those of others are not counted.
+    _door(place, buyer.key, f"&draft=true&draft_id={first}").ok()
+    place.draft(other, "of the other")
+    buyer.post(f"{place.path}/tasks/{first}/publish")
+    _door(place, buyer.key, "&draft=true").ok()
