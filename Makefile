@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 
 # What runs Muster.
 $(VENV)/.run: setup.cfg pyproject.toml requirements.lock
+	@echo "Installing Muster and its local chain into $(VENV), once. This takes a minute or two."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[local]'
 	$(BIN)/python -m engine.chain.anvil
@@ -15,6 +16,7 @@ $(VENV)/.run: setup.cfg pyproject.toml requirements.lock
 
 # What develops it: that, and the servers and tools of the tests.
 $(VENV)/.dev: $(VENV)/.run
+	@echo "Installing what the tests need into $(VENV), once. This takes a minute or two."
 	$(PIP) -e '.[local,postgres,redis,rabbitmq,dev]'
 	touch $@
 

@@ -45,3 +45,19 @@ def test_each_server_is_a_program_of_the_virtual_environment(
     monkeypatch.setenv("PATH", "")
     programs.append(Path(npm.find_node()))
     assert all(one.is_relative_to(Path(sys.prefix).resolve()) for one in programs), programs
+
+
+@pytest.mark.rule("Z-01")
+@pytest.mark.parametrize("target", ["up", "test"])
+def test_a_newcomer_is_told_what_he_waits_for(tmp_path: Path, target: str) -> None:
+    dry = subprocess.run(
+        ["make", "--dry-run", target, f"VENV={tmp_path / 'venv'}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = dry.stdout.splitlines()
+    long = [number for number, line in enumerate(lines) if "pip install" in line]
+    assert long
+    assert all(any(line.startswith("echo ") for line in lines[max(0, n - 2) : n]) for n in long)
