@@ -70,3 +70,9 @@ def advance(seconds: int) -> int:
 
     db.write(write)
     return now()
+
+
+def machines() -> float:
+    """Seconds since 1970 by this machine's own clock: for what is measured by that, and not by
+    ours, such as when a file was written, or until when another server takes a signature."""
+    return time.time()

@@ -13,7 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import clock, comment_news, counters, events, gigs, mailboxes, parties, rows
+from engine import (
+    clock,
+    comment_news,
+    counters,
+    events,
+    gigs,
+    mailboxes,
+    parties,
+    rows,
+    upload_uses,
+)
 from engine.comment_readers import PUBLIC, Conversation, enter, members_only
 from engine.comments import Shown, named
 from engine.counters import Limit
@@ -71,6 +81,7 @@ def post(caller: Caller, gig_id: str, task_id: str, given: Given) -> tuple[Conve
         reader_id = _reader(conversation, parent, given.private)
         counters.check(counters.hit(AT_MOST, caller.account_id))
         comment = _add(conversation, mailbox, parent, reader_id, given.body)
+        upload_uses.of_comment(comment.id, caller.account_id, given.body)
         (made,) = named(conversation, [comment])
         comment_news.log("comment.posted", comment, caller)
         comment_news.notify(conversation, made)
@@ -98,6 +109,7 @@ def delete(caller: Caller, gig_id: str, task_id: str, comment_id: str) -> None:
             raise Refused("not_permitted", f"Only its author{or_owner} may delete it.")
         emptied = Comment.update(body="", deleted_at=clock.now())
         if emptied.where(Comment.id == comment.id, Comment.deleted_at.is_null()).execute():
+            upload_uses.forget(upload_uses.COMMENT, comment.id, (comment.body,))
             comment_news.log("comment.deleted", comment, caller)
 
     db.write(write)

@@ -19,6 +19,7 @@ from engine import (
     pages,
     rows,
     spending,
+    upload_uses,
 )
 from engine.db import db
 from engine.errors import Refused, not_found
@@ -50,6 +51,7 @@ def make(gig: Gig, values: dict[str, Any], reason: str | None, actor: str) -> di
     if not made:
         return None
     task = Task(number=made[0][0], **values)
+    upload_uses.of_task(gig, task)
     if reason is None:
         _tell("task.drafted", gig, task, actor, {"subject": task.subject})
         return _keep(gig, task, answer(task, updated=False))
@@ -140,7 +142,9 @@ def save(gig: Gig, task: Task, columns: dict[str, Any], actor: str) -> Task:
     """Write what a locked draft says now; answers it as it is then."""
     Task.update(**columns, draft_saved_at=clock.now()).where(Task.id == task.id).execute()
     _tell("task.drafted", gig, task, actor, {"subject": columns.get("subject", task.subject)})
-    return Task.get(Task.id == task.id)
+    saved: Task = Task.get(Task.id == task.id)
+    upload_uses.of_task(gig, saved, (task.payload, task.private_details))
+    return saved
 
 
 def edit(caller: Caller, gig_id: str, task_id: str, changes: dict[str, Any]) -> Task:

@@ -19,6 +19,7 @@ from engine import (
     own_work,
     pot_cover,
     taking_by_proof,
+    upload_uses,
 )
 from engine.db import db
 from engine.deliveries import money_field
@@ -134,7 +135,7 @@ def _draft(gig: Gig, mailbox: Mailbox, task: Task, given: HandIn) -> Proof:
             "You have a draft of a proof of this task. Change that and hand it in, or delete it.",
             proof_id=known.id,
         )
-    return Proof.create(
+    proof = Proof.create(
         id=new_id("PROOF"),
         gig_id=gig.id,
         mailbox_id=mailbox.id,
@@ -153,6 +154,8 @@ def _draft(gig: Gig, mailbox: Mailbox, task: Task, given: HandIn) -> Proof:
         times_submitted=0,
         submitted_at=clock.now(),
     )
+    upload_uses.of_proof(proof, mailbox.account_id)
+    return proof
 
 
 def require_offers(gig: Gig) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import clock, copy_slots, entries, events, rows
+from engine import clock, copy_slots, entries, events, rows, upload_uses
 from engine.db import db
 from engine.models.gig import Gig
 from engine.models.mailbox import Mailbox
@@ -147,6 +147,7 @@ def drop_draft(task: Task, actor: str = ACTOR) -> None:
     for proof in db.lock(Proof.select().where(Proof.task_id == task.id, DRAFT)):
         ProofAlias.delete().where(ProofAlias.proof_id == proof.id).execute()
         Proof.delete().where(Proof.id == proof.id).execute()
+        upload_uses.forget(upload_uses.PROOF, proof.id, (proof.private_note, *proof.evidence))
         if proof.times_submitted:
             events.append(
                 DROPPED,

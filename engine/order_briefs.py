@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine import drafts, events, forms, gigs, parties, shelf, task_changes, task_escrow
+from engine import (
+    drafts,
+    events,
+    forms,
+    gigs,
+    parties,
+    shelf,
+    task_changes,
+    task_escrow,
+    upload_uses,
+)
 from engine.db import db
 from engine.errors import Refused
 from engine.forms import Form
@@ -108,8 +118,9 @@ def set_private_details(caller: Caller, gig_id: str, task_id: str, text: str | N
         permit("task.private_details", caller, gig)
         task = hold_own(caller, gig, task_id)
         if task.private_details != text:
+            before, task.private_details = task.private_details, text
             Task.update(private_details=text).where(Task.id == task.id).execute()
-            task.private_details = text
+            upload_uses.of_task(gig, task, (before,))
             events.append(
                 "task.changed",
                 events.Subject("task", task.id),
@@ -154,6 +165,7 @@ def delete(caller: Caller, gig_id: str, task_id: str) -> None:
         }
         shared = {"public_token": None, "comments_policy": None}
         Task.update(**nothing, **shared).where(Task.id == task.id).execute()
+        upload_uses.forget(upload_uses.TASK, task.id, (task.payload, task.private_details))
         task_escrow.close([task], caller.account_id)
 
     db.write(write)

@@ -20,6 +20,7 @@ from engine import (
     in_hand,
     mailboxes,
     tasks,
+    upload_uses,
 )
 from engine.db import db
 from engine.errors import Refused, not_found
@@ -55,12 +56,14 @@ def edit(caller: Caller, gig_id: str, proof_id: str, changes: Mapping[str, Any])
     def write() -> Proof:
         gig = gigs.get(gig_id)
         permit("proof.draft", caller, gig)
-        proof = _held_draft(_lock(caller, gig, proof_id))
+        before = _held_draft(_lock(caller, gig, proof_id))
         if changes.get("asking_price_units") is not None:
             handing_in.require_offers(gig)
         if changes:
-            Proof.update(**changes).where(Proof.id == proof.id).execute()
-        return Proof.get(Proof.id == proof.id)
+            Proof.update(**changes).where(Proof.id == before.id).execute()
+        proof: Proof = Proof.get(Proof.id == before.id)
+        upload_uses.of_proof(proof, caller.account_id, (before.private_note, *before.evidence))
+        return proof
 
     return db.write(write)
 

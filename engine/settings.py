@@ -198,6 +198,36 @@ class Settings:
         "The domain whose mail comes to POST /api/inbound/email; empty takes no mail.",
         _DOMAIN,
     )
+    UPLOAD_DIR: str = setting(
+        "", "The folder that uploads are kept in, which all processes share; empty takes none."
+    )
+    UPLOAD_MAX_BYTES: int = setting(
+        100_000_000, "The size of the largest upload.", validate.Range(1, 5_000_000_000)
+    )
+    UPLOADS_PER_MINUTE: int = setting(
+        60, "How many uploads one account may begin.", validate.Range(1, 1_000_000)
+    )
+    UPLOAD_BYTES_PER_DAY: int = setting(
+        2_000_000_000,
+        "How much one account may upload in 24 hours.",
+        validate.Range(1, 10**15),
+    )
+    UPLOAD_UNNAMED_HOURS: int = setting(
+        24,
+        "How long an upload is kept that no task, proof or comment names.",
+        validate.Range(1, 8760),
+    )
+    UPLOAD_S3_BUCKET: str = setting(
+        "",
+        "The bucket that uploads are kept in, instead of a folder.",
+        validate.Regexp(r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?\Z", error="the name of a bucket"),
+    )
+    UPLOAD_S3_ENDPOINT: str = setting(
+        "", "Where the S3-compatible store is reached; empty: Amazon's.", _HTTP
+    )
+    UPLOAD_S3_REGION: str = setting("us-east-1", "The bucket's region.")
+    UPLOAD_S3_KEY: str = setting("", "The access key of the bucket.")
+    UPLOAD_S3_SECRET: str = setting("", "The secret of that access key.", secret=True)
     LOG_LEVEL: str = setting(
         "info",
         "debug, info, warning or error.",

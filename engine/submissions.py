@@ -17,6 +17,7 @@ from engine import (
     rows,
     spending,
     task_escrow,
+    upload_uses,
 )
 from engine.arrivals import WEBHOOK, Taken
 from engine.db import db
@@ -167,6 +168,7 @@ def _make(gig: Gig, sent: Form, actor: str, by_owner: bool) -> Taken | None:
         spending.uncount(gig, counted)
         return None
     task = Task(number=made[0][0], **values)
+    upload_uses.of_task(gig, task)
     if gig.task_escrow:
         return Taken(command=task_escrow.begin(gig, task))
     told = arrivals.hand_out(gig, task, actor=actor)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine import entries, events, gigs, tasks
+from engine import entries, events, gigs, tasks, upload_uses
 from engine.db import db
 from engine.deliveries import money_field
 from engine.errors import Refused, not_found
@@ -105,8 +105,9 @@ def _private_details(caller: Caller, gig: Gig, task: Task, value: str | None) ->
             "template", "Each worker has a copy of this task by now. Write to each copy's details."
         )
     if task.private_details != value:
+        before, task.private_details = task.private_details, value
         Task.update(private_details=value).where(Task.number == task.number).execute()
-        task.private_details = value
+        upload_uses.of_task(gig, task, (before,))
         _tell(caller, task, "private_details")
     return Changed(gig, task)
 

@@ -29,7 +29,8 @@ from engine import (
     sweeps,
     waiting_delivery,
 )
-from jobs import mail
+from jobs import mail, upload_sweep
+from jobs.file_stores import Store
 
 # Longer than a message ordinarily waits in a busy broker; see commands.sweep.
 RESEND_SECONDS = 30
@@ -113,11 +114,15 @@ class Actors:
 
 
 def declare(
-    for_commands: dramatiq.Broker, for_bells: dramatiq.Broker, alive: Callable[[], None]
+    for_commands: dramatiq.Broker,
+    for_bells: dramatiq.Broker,
+    alive: Callable[[], None],
+    files: Store | None,
 ) -> Actors:
     """Declare the actors on their brokers; the worker of each broker then knows its own.
 
-    `alive` is called with every bell that is heard: it shows that bells reach a worker.
+    `alive` is called with every bell that is heard: it shows that bells reach a worker. `files` is
+    where uploads are kept, if anywhere.
     """
     # The engine's commands are known by themselves, but for one that nothing there refers to;
     # sending mail is not the engine's to do.
@@ -125,11 +130,13 @@ def declare(
         commands.handler(kind)(mail.step)
     commands.handler(fan_out.KIND)(fan_out_steps.step)
 
+    jobs = {**JOBS, "files": lambda: upload_sweep.run(files)}
+
     def run_command(command_id: str) -> None:
         _guarded("command", command_id, lambda: commands.run(command_id))
 
     def ring(job: str) -> None:
-        _guarded("job", job, JOBS[job])
+        _guarded("job", job, jobs[job])
         _guarded("job", "alive", alive)
 
     def deliver(gig_id: str) -> None:

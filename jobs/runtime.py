@@ -16,7 +16,7 @@ import structlog
 from engine import install, leases, modes, wake
 from engine.settings import Settings
 from jobs import broker as brokers
-from jobs import schedule
+from jobs import file_stores, schedule
 from jobs.actors import declare
 from jobs.http import DeliveryLoop
 from jobs.schedule import Scheduler
@@ -44,7 +44,8 @@ class Runtime:
         # Bells go their own way, to threads of their own, so that they are heard while every
         # command waits for a chain that hangs. A broker has one worker in a process.
         self.bell_broker = brokers.make(settings.BROKER_URL)
-        self.actors = declare(self.broker, self.bell_broker, self._heard)
+        self.files = file_stores.make(settings)
+        self.actors = declare(self.broker, self.bell_broker, self._heard, self.files)
         self.in_memory = settings.BROKER_URL.startswith("memory:")
         self._workers: list[dramatiq.Worker] = []
         self._deliveries: DeliveryLoop | None = None

@@ -21,6 +21,7 @@ LEASE = "scheduler"
 LEASE_SECONDS = 5
 TICK_SECONDS = 1
 FORGET_SECONDS = 3600
+FILES_SECONDS = 600
 
 log = structlog.get_logger()
 
@@ -34,6 +35,7 @@ class Scheduler:
             "review": settings.REVIEW_SECONDS,
             "reconcile": settings.RECONCILE_SECONDS,
             "forget": FORGET_SECONDS,
+            "files": FILES_SECONDS,
         }
         self._follow_seconds = settings.FOLLOW_SECONDS
         self._settlement = CronTrigger.from_crontab(settings.SETTLEMENT_CRON, timezone=UTC)

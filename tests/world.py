@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -103,6 +106,7 @@ class World:
             "CONFIRMATIONS": "1",
             "WEBHOOK_ALLOW_PRIVATE": "loopback",
             "WORKER_THREADS": "4",
+            "UPLOAD_DIR": f"{tempfile.gettempdir()}/muster-uploads-{os.getpid()}-{next(_numbers)}",
         }
         if chain is not None:
             given |= chain_settings(chain)
@@ -144,6 +148,7 @@ class World:
     def stop(self) -> None:
         self.stop_following()
         self.runtime.stop()
+        shutil.rmtree(self.settings.UPLOAD_DIR, ignore_errors=True)
 
     def call(
         self,
@@ -176,6 +181,7 @@ class World:
                 environ_overrides={SLOT: slot},
             )
         text = answer.get_data(as_text=True)
+        answer.close()
         is_json = "json" in (answer.content_type or "").replace("ndjson", "")
         parsed = simplejson.loads(text, use_decimal=True) if is_json and text else None
         return Answer(answer.status_code, parsed, answer.headers, text)

@@ -48,6 +48,7 @@ from web.routes import (
     share_links,
     submit_page,
     tasks,
+    uploads,
     verbs,
     wallets,
 )
@@ -120,6 +121,7 @@ def create(runtime: Runtime) -> Flask:
         notifications.routes,
         reputation.routes,
         public.routes,
+        uploads.routes,
         planning.routes,
     ):
         api.register_blueprint(blueprint)

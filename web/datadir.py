@@ -76,6 +76,7 @@ def make_install(folder: Path) -> dict[str, str]:
         "ADMIN_KEY": new_token(32),
         "CONFIRMATIONS": "1",
         "WEBHOOK_ALLOW_PRIVATE": "loopback",
+        "UPLOAD_DIR": str((folder / "uploads").resolve()),
         **known,
     }
     if made != known:

@@ -17,7 +17,7 @@ from typing import Any
 from flask import Flask
 
 from engine import topics
-from web import wsgi
+from web import receiving, wsgi
 from web.hub import Hub
 from web.waiting import HEARTBEAT_SECONDS, Slot
 
@@ -58,6 +58,9 @@ class Front:
                 return
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if receiving.is_file(scope):
+            await self._receive(scope, receive, send)
+            return
         body = await wsgi.read_body(scope, receive)
         if body is None:
             return
@@ -69,6 +72,24 @@ class Front:
             watcher.cancel()
             with suppress(asyncio.CancelledError):
                 await watcher
+
+    async def _receive(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A file, whose bytes go to the disk as they come."""
+        intake = receiving.Intake()
+        environ = receiving.environ_of(scope, intake)
+        answer = await self._ask(environ, Slot())
+        if intake.sink is None:
+            await receiving.throw_away(receive)
+        else:
+            try:
+                if not await receiving.read(receive, intake, self._pool):
+                    return
+                answer = await self._ask(environ, Slot())
+            finally:
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._pool, intake.sink.drop)
+        await _start(send, answer.status, answer.headers)
+        await send({"type": "http.response.body", "body": answer.body})
 
     async def _serve(self, environ: dict[str, Any], gone: asyncio.Event, send: Send) -> None:
         loop = asyncio.get_running_loop()

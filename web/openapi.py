@@ -36,7 +36,7 @@ SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "The same key."},
     "adminKey": {"type": "apiKey", "in": "header", "name": "x-admin-key"},
 }
-REFUSALS = (400, 401, 402, 403, 404, 409, 410, 412, 413, 415, 422, 428, 429, 502, 503)
+REFUSALS = (400, 401, 402, 403, 404, 408, 409, 410, 412, 413, 415, 416, 422, 428, 429, 502, 503)
 WAITS = frozenset({409, 429, 503})
 # What the two databases and every client can carry: any content type, kept to the byte (H-11).
 PAYLOAD_TYPES = ("application/json", "text/plain", "text/html", "application/octet-stream")
@@ -185,7 +185,8 @@ def describe(doc: dict[str, Any], doc_info: dict[str, Any], **more: Any) -> dict
     told: Told = doc_info["told"]
     writes = more["method"] != "get"
     # The levers of a development install are not kept under a key.
-    keyed = writes and not told.rule.startswith("/dev/")
+    # Nor is what can be put once only.
+    keyed = writes and more["method"] != "put" and not told.rule.startswith("/dev/")
     body = _body(doc, told)
     doc["operationId"] = told.name
     doc["security"] = SECURITY[told.key]

@@ -14,12 +14,14 @@ MEANING: dict[int, str] = {
     403: "You are known, and may not do this here.",
     404: "There is no such thing, or it is not yours to see.",
     405: "The path is there, but takes other methods; the header `Allow` lists them.",
+    408: "It came too slowly. Send it again.",
     409: "Something stands in the way as things are now: `reason` names it, and `error` says what "
     "to do about it. Nothing was changed.",
     410: "It was there, or was yours, and is not any more.",
     412: "Somebody has changed it since you read it; `etag` is its present tag. Read it again.",
     413: "It is too large; the limit stands beside it.",
     415: "The body is of another type or encoding than this route reads.",
+    416: "The file has no such part.",
     422: "This `Idempotency-Key` came with another request before: make a new key. Or clocks leap "
     "over the local time that was given, so it never comes.",
     428: "Send the header that is asked for.",

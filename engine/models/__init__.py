@@ -29,6 +29,7 @@ from engine.models.task import (
     Task,
     TaskAlias,
 )
+from engine.models.upload import Upload, UploadUse
 from engine.models.wallet import Wallet, WalletChallenge
 
 ALL = [
@@ -75,4 +76,6 @@ ALL = [
     Purchase,
     ModeItem,
     Rotation,
+    Upload,
+    UploadUse,
 ]

@@ -13,6 +13,7 @@ from flask import Flask
 from engine.db import db
 from engine.ids import new_token
 from tests.shop import shop
+from tests.uploads.files import File, described, stored
 from tests.world import ADMIN_KEY, Gig, Person, World
 
 # What a caller may be told with a 5xx: the install lacks something, and says what.
@@ -41,7 +42,7 @@ class Route:
 
     @property
     def takes_payload(self) -> bool:
-        return self.endpoint in ("inbound.submit", "inbound_email.take", "bulk.send")
+        return self.endpoint in ("inbound.submit", "inbound_email.take", "bulk.send", "uploads.put")
 
 
 def routes(app: Flask) -> list[Route]:
@@ -85,6 +86,8 @@ class Scene:
     share_token: str = ""
     # The query of an order's public link.
     order_link: str = ""
+    # The owner's, named by the task that the worker holds.
+    file: File = field(init=False)
 
     @classmethod
     def of(cls, world: World) -> Scene:
@@ -94,7 +97,8 @@ class Scene:
         worker, other = world.worker(gig), world.worker(elsewhere)
         made = cls(world, gig, worker, elsewhere, other, world.person("stranger"))
         world.task(gig, "proven")
-        made.held = world.task(gig, "held")
+        made.file = stored(gig.owner)
+        made.held = world.task(gig, f"held {made.file.url}")
         made.draft = world.task(gig, "draft", draft="true")
         made.order_link = _shared_order(world)
         made.share_token = worker.get("/mailboxes/mine")["mailboxes"][0]["share_token"]
@@ -116,6 +120,7 @@ class Scene:
             "key_id": gig.owner.post("/auth/keys")["id"],
             "wallet": "0x" + "1" * 40,
             "verb": "begin",
+            "key": made.file.key,
         }
         # The owner is a worker himself, to whom something is routed.
         planned = world.gig(distribution="incoming", price="0")
@@ -150,6 +155,8 @@ class Scene:
             "public.mailbox_info": f"?token={self.share_token}",
             "public.task": f"?token={self.share_token}&task={self.held}",
             "public.order": self.order_link,
+            "uploads.put": f"?{self.file.put_path.partition('?')[2]}",
+            "uploads.read_by_link": f"?token={self.share_token}&key={self.file.key}",
         }
         return path + query.get(route.endpoint, "")
 
@@ -201,6 +208,8 @@ class Scene:
             "public.submit_proof": {**link, "task_identifier": self.held},
             "public.decline": {**link, "task": self.ids["task_id"]},
             "public.report": {**link, "task": self.ids["task_id"], "violation": "Spam."},
+            "uploads.presign": described(),
+            "uploads.presign_by_link": {**link, **described()},
             "dev.advance": {"seconds": 0},
             "dev.faucet": {"address": "0x" + "1" * 40},
         }.get(route.endpoint, {})
