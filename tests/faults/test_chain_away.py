@@ -99,6 +99,9 @@ def test_an_install_starts_and_takes_work_while_its_chain_is_away(
     stack.worker(gig).post(f"{gig.path}/proofs", body)
     assert stack.call("GET", "/health").ok()["chain"] is None
     eventually(lambda: stack.call("GET", "/ready").status == 200, 30, "it is ready")
+    assert stack.call("GET", "/ready").ok()["checks"]["chain"] == "does not answer"
+    local.ensure(chain.data_dir)
+    eventually(lambda: stack.call("GET", "/ready").ok()["checks"]["chain"] == "ok", 30, "the chain")
     assert stack.complaints() == []
 
 

@@ -37,7 +37,11 @@ def health() -> dict[str, Any]:
 @routes.response(200, Ready)
 @routes.alt_response(503, schema=Ready)
 def ready() -> tuple[dict[str, Any], int]:
-    """Can work be done: database, migrations, broker, scheduler?"""
+    """Can work be done: database, migrations, broker, scheduler, workers?
+
+    What the chain does is told beside it. Work is taken and handed out without one, and what waits
+    for it goes on by itself, so an install whose chain is away is ready all the same.
+    """
     runtime: Runtime = current_app.config["RUNTIME"]
     checks = dict.fromkeys(("database", "migrations", "broker", "scheduler", "worker"), "ok")
     with db.reading():
@@ -51,7 +55,14 @@ def ready() -> tuple[dict[str, Any], int]:
     if runtime.worker() is None:
         checks["worker"] = "none hears the scheduler"
     ok = all(value == "ok" for value in checks.values())
-    return {"ready": ok, "checks": checks}, 200 if ok else 503
+    return {"ready": ok, "checks": {**checks, "chain": _chain()}}, 200 if ok else 503
+
+
+def _chain() -> str:
+    pulse = install.current().pulse
+    if pulse is None:
+        return "none"
+    return "ok" if pulse.answers() else "does not answer"
 
 
 @routes.route("/modes", key=None)
