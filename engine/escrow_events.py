@@ -12,6 +12,7 @@ from engine.chain.treasury_events import (
 )
 from engine.models.chain import ChainTransaction
 from engine.models.escrow import Escrow
+from engine.models.task import Task
 from engine.moves import take
 from engine.observers import on_event, on_failure
 from engine.rules import money, times
@@ -111,12 +112,13 @@ def catch_open(escrow: Escrow) -> None:
 
 @on_event(ReclaimRequested)
 def announced(event: ReclaimRequested, taken_back: bool) -> set[str]:
-    """Thirty days are left: both sides are told, and what is approved is paid."""
+    """Thirty days are left: who pays and who works are told, and what is approved is paid."""
     escrow = _found(event.deposit_key)
     if escrow is None or taken_back:
         return set()
     at = times.iso_ms(event.reclaim_at_seconds * clock.SECOND)
-    _tell(escrow, "escrow.reclaim_requested", reclaim_at=at)
+    holder = Task.get(Task.id == escrow.task_id).mailbox_id
+    _tell(escrow, "escrow.reclaim_requested", mailbox_id=holder, reclaim_at=at)
     commands.record(settlement.KIND, {}, account_id=None, gig_id=escrow.gig_id)
     escrows.tell(escrow, "reclaim_requested")
     return set()
@@ -139,12 +141,13 @@ def _changed(escrow: Escrow, what: str, event: str, **more: object) -> None:
     escrows.tell(now, what)
 
 
-def _tell(escrow: Escrow, kind: str, **more: object) -> None:
+def _tell(escrow: Escrow, kind: str, mailbox_id: str | None = None, **more: object) -> None:
     events.append(
         kind,
         events.Subject("task", escrow.task_id),
         actor="chain",
         gig_id=escrow.gig_id,
+        mailbox_id=mailbox_id,
         data={
             "deposit_id": escrow.id,
             "amount": money.to_dollars(escrow.amount_units),

@@ -49,6 +49,10 @@ NEWS: Mapping[str, News] = {
         (OWNER, HOLDER, CLIENT), "A payout was refused, and is still owed: {gig}"
     ),
     "payout.taken_back": News((HOLDER,), "The chain took a payout back, it is owed again: {gig}"),
+    "escrow.reclaim_requested": News(
+        (OWNER, HOLDER, CLIENT), "A deposit will be taken back by who put it in: {gig}"
+    ),
+    "task.escrow_left": News((HOLDER,), "The deposit of a task you hold is gone: {gig}"),
     "mailbox.joined": News((OWNER,), "Somebody joined: {gig}"),
     "task.assigned": News((HOLDER,), "A task was given to you: {gig}"),
     "task.pushed": News((HOLDER,), "A task was pushed to you: {gig}"),

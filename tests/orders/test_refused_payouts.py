@@ -32,7 +32,7 @@ from tests.world import Person, at_once, eventually
 __all__ = ["backend", "place", "world"]
 
 RETRY_SECONDS = 7 * 60 * 60
-ROUNDS = 6
+ROUNDS = 3
 
 
 def payee(place: Shop) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engine import clock, commands
@@ -31,15 +33,20 @@ ROUNDS = 8
 
 def go_on(books: Books, rounds: int = ROUNDS) -> None:
     """Nothing runs in the background: take every command's next step, and read the chain."""
+    for _ in range(rounds):
+        step_all()
+        books.read()
+
+
+def step_all() -> None:
+    """The next step of every command."""
 
     def due() -> list[str]:
         Command.update(run_after=clock.now()).where(UNFINISHED).execute()
         return [one.id for one in Command.select(Command.id).where(UNFINISHED)]
 
-    for _ in range(rounds):
-        for command_id in db.write(due):
-            commands.run(command_id)
-        books.read()
+    for command_id in db.write(due):
+        commands.run(command_id)
 
 
 def send(place: Shop, buyer: Person, task_id: str) -> None:
@@ -53,8 +60,8 @@ def undo(place: Shop, person: Person, task_id: str) -> None:
     person.call("POST", path, headers=NOT_WAITING).ok()
 
 
-def funded(books: Books) -> tuple[Shop, Person, str]:
-    place = shop(books.world, PRICE)
+def funded(books: Books, **more: Any) -> tuple[Shop, Person, str]:
+    place = shop(books.world, PRICE, **more)
     buyer = place.buyer(dollars=10)
     task_id = place.draft(buyer)
     send(place, buyer, task_id)
