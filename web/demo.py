@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from engine.errors import SettingsError
-from web import datadir, demo_plays
+from engine.rules import money
+from web import datadir, demo_plays, rendering
 from web.demo_plays import Play
 
 TIMEOUT_SECONDS = 90
@@ -112,9 +113,11 @@ def run(folder: Path, as_json: bool) -> None:
             click.echo(f"{row['who']:>7} {row['did']}")
         click.echo()
         for who, wallet in ends["wallets"].items():
+            before, after = (
+                rendering.price(money.parse_units(wallet[when])) for when in ("before", "after")
+            )
             click.echo(
-                f"{mode}: the {who}'s wallet {wallet['address']} went from ${wallet['before']} "
-                f"to ${wallet['after']}."
+                f"{mode}: the {who}'s wallet {wallet['address']} went from ${before} to ${after}."
             )
         for other, answer in ends.get("answers", {}).items():
             click.echo(f"{other}: a task is answered {json.dumps(answer)}.")
