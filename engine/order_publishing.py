@@ -103,7 +103,8 @@ class _Seen:
 def _look(caller: Caller, task_id: str, payment: Payment) -> _Seen:
     with _kept(task_id):
         if payment.authorization is not None:
-            return _Seen(order_quotes.read(task_id, payment.authorization["signature"]))
+            signature = payment.authorization["signature"]
+            return _Seen(order_quotes.read(caller, task_id, signature))
         if payment.amount_units is None:
             return _Seen(deposit_id=order_quotes.sent_already(caller, task_id))
     return _Seen()

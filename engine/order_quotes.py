@@ -131,9 +131,16 @@ class Signed:
         return escrow
 
 
-def read(task_id: str, signature: str) -> Signed:
+def _newest(caller: Caller, task_id: str) -> Escrow | None:
+    """The newest terms of the caller's own order: for nobody else the chain is asked anything."""
+    with db.reading():
+        task = Task.get_or_none(Task.id == task_id, Task.client_id == caller.account_id)
+    return None if task is None else escrows.newest(task_id)
+
+
+def read(caller: Caller, task_id: str, signature: str) -> Signed:
     """Look whose signature it is, outside of any transaction."""
-    last = escrows.newest(task_id)
+    last = _newest(caller, task_id)
     if last is None or last.status != "planned" or last.wallet_id is not None:
         return Signed(signature)
     try:
@@ -156,9 +163,7 @@ def sent_already(caller: Caller, task_id: str) -> str | None:
 
     It may have yet to be booked. Asks the chain, so outside of any transaction.
     """
-    with db.reading():
-        task = Task.get_or_none(Task.id == task_id, Task.client_id == caller.account_id)
-    last = None if task is None else escrows.newest(task_id)
+    last = _newest(caller, task_id)
     if last is None or not order_terms.is_mere_quote(last):
         return None
     return last.id if order_terms.state_on_chain(last) == "open" else None

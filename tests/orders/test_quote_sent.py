@@ -12,7 +12,7 @@ from engine.chain.client import Call
 from engine.db import db
 from engine.models.escrow import Escrow
 from jobs.schedule import Scheduler
-from tests.orders.node import Way
+from tests.orders.node import EVERYTHING, Way
 from tests.orders.test_publish import deposits
 from tests.orders.test_quote import Cold, ask, publish, terms_of
 from tests.shop import Shop, shop
@@ -81,6 +81,13 @@ def test_what_a_payer_has_sent_is_finished_by_publishing_though_the_books_lag_be
     way.lost.add("deposits")
     told = publish(place, buyer, task_id).refused(503, "chain_unreadable")
     assert told["draft_kept"] is True
+    way.lost.add(EVERYTHING)
+    signed = {"signature": "0x" + "11" * 65}
+    publish(place, buyer, task_id, authorization=signed).refused(503, "chain_unreadable")
+    # For nobody else the chain is asked, so they learn nothing of the quote.
+    other = place.buyer()
+    publish(place, other, task_id).refused(404, "not_found")
+    publish(place, other, task_id, authorization=signed).refused(404, "not_found")
     way.heal()
     body = {"prefer": "wait=0"}
     path = f"{place.path}/tasks/{task_id}/publish"
