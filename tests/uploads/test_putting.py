@@ -1,11 +1,21 @@
-"""Files are announced, and put once (R-08)."""
+"""Files are announced, and put once, as they were announced (R-08)."""
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from tests.uploads.files import TEXT, announce, stored
-from tests.world import World
+from engine import clock
+from engine.db import db
+from engine.models.upload import Upload
+from engine.uploads import PUT_SECONDS
+from tests.contract.scene import all_hold
+from tests.contract.test_over_the_wire import ask, chunked, served
+from tests.uploads.files import TEXT, File, announce, described, stored
+from tests.world import World, at_once
 
 
 @pytest.mark.rule("R-08")
@@ -24,18 +34,142 @@ def test_a_file_is_put_once_and_read_by_its_owner_as_a_download(world: World) ->
     assert told["content-security-policy"] == "sandbox; default-src 'none'"
     assert told["cache-control"] == "private, no-store"
     assert told["content-type"] == "application/octet-stream"
+    path = f"/uploads/{file.key}"
+    part = worker.call("GET", path, headers={"range": "bytes=2-5"})
+    assert (part.status, part.text) == (206, TEXT.decode()[2:6])
+    worker.call("GET", path, headers={"range": "bytes=900-"}).refused(416)
+    file.read(None).refused(401)
+
+
+# What is announced, and the field that is wrong with it.
+ANNOUNCED: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"filename": name}, "filename")
+        for name in ("", " ", ".", "..", "a/b", "a\\b", "a\nb", "\u202etxt.exe", "x" * 256, "\x00")
+    ),
+    *(
+        ({"content_type": kind}, "content_type")
+        for kind in ("image", "image/", "/png", "a/b/c", "a/b;c=d", "a/b\nc", "x/" + "y" * 130)
+    ),
+    *(({"content_length": size}, "content_length") for size in (0, -1, 10**12, "5", 1.5, None)),
+    ({"prefix": "../proofs"}, "prefix"),
+]
 
 
 @pytest.mark.rule("R-08")
-def test_a_proofs_file_is_read_by_whoever_reads_the_proof(world: World) -> None:
-    gig = world.gig()
-    worker, other = world.worker(gig), world.worker(gig)
-    world.task(gig)
-    (task,) = worker.post(f"{gig.path}/queue/poll", {"count": 1})["tasks"]
-    file, note = stored(worker), stored(worker)
-    assert not file.opens(gig.owner)
-    body = {"task_identifier": task["id"], "proofs": [file.url], "private_note": note.url}
-    worker.post(f"{gig.path}/proofs", body)
-    assert file.opens(gig.owner) and not file.opens(other)
-    assert not note.opens(gig.owner)
-    file.read(None).refused(401)
+def test_what_is_no_file_is_refused_by_the_name_of_the_field(world: World) -> None:
+    worker = world.person("worker")
+
+    def refused(row: tuple[dict[str, Any], str]) -> None:
+        answer = worker.call("POST", "/upload/presign", {**described(), **row[0]})
+        assert set(answer.refused(400)["errors"]) == {row[1]}
+
+    all_hold(ANNOUNCED, refused)
+    assert db.rows("SELECT count(*) FROM upload") == [(0,)]
+
+
+@pytest.mark.rule("R-08")
+def test_only_the_very_file_that_was_announced_is_taken(world: World) -> None:
+    worker = world.person("worker")
+    file, another = announce(worker), announce(worker)
+    file.put(**{"content-type": "text/html"}).refused(415)
+    file.put(TEXT[:-1]).refused(400)
+    file.put(TEXT + b"!").refused(413)
+    signature = another.put_path.rpartition("=")[2]
+    for path in (
+        f"/uploads/{file.key}?signature={signature}",
+        f"/uploads/proofs_none?signature={signature}",
+        file.put_path[:-1],
+    ):
+        world.call("PUT", path, raw=TEXT, headers=file.headers).refused(403, "wrong_signature")
+    world.call("PUT", f"/uploads/{file.key}", raw=TEXT).refused(400)
+    clock.advance(PUT_SECONDS)
+    file.put().refused(403, "upload_expired")
+    assert not file.opens(worker)
+
+
+@pytest.mark.rule("R-08")
+@pytest.mark.rule("H-12")
+def test_an_account_uploads_so_much_and_no_more(world: World) -> None:
+    worker = world.person("worker")
+    most = world.settings.UPLOAD_BYTES_PER_DAY // world.settings.UPLOAD_MAX_BYTES
+    for _ in range(most):
+        announce(worker, world.settings.UPLOAD_MAX_BYTES)
+    big = described(world.settings.UPLOAD_MAX_BYTES)
+    worker.call("POST", "/upload/presign", big).refused(429, "rate_limited")
+    # What was refused was not counted against what may be begun in a minute.
+    for _ in range(world.settings.UPLOADS_PER_MINUTE - most - 1):
+        worker.call("POST", "/upload/presign", big).refused(429, "rate_limited")
+    world.person("other").post("/upload/presign", described())
+    clock.advance(86_400)
+    announce(worker)
+
+
+@pytest.mark.rule("R-08")
+def test_of_two_who_put_the_same_file_at_once_one_wins(world: World) -> None:
+    worker = world.person("worker")
+    file = announce(worker)
+    bodies = [bytes([65 + number]) * len(TEXT) for number in range(4)]
+    statuses = [answer.status for answer in at_once(4, lambda number: file.put(bodies[number]))]
+    assert sorted(statuses) == [201, 409, 409, 409]
+    won = bodies[statuses.index(201)]
+    assert file.read(worker).text == won.decode()
+
+
+def sent(file: File, headers: str, body: bytes) -> bytes:
+    head = f"PUT /api{file.put_path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    return f"{head}content-type: text/plain\r\n{headers}\r\n".encode() + body
+
+
+@pytest.mark.rule("R-08")
+def test_over_the_wire_a_file_comes_in_pieces_and_not_a_byte_too_many(world: World) -> None:
+    worker, size = world.person("worker"), 12_000_000
+    whole, pieces, long, short, lies = (announce(worker, size) for _ in range(5))
+    data = bytes(range(32, 82)) * (size // 50)
+    with served(world) as port:
+        length = f"content-length: {size}\r\n"
+        assert ask(port, sent(whole, length, data))[0] == 201
+        coming = "transfer-encoding: chunked\r\n"
+        parts = [data[at : at + 1_000_000] for at in range(0, size, 1_000_000)]
+        assert ask(port, sent(pieces, coming, chunked(*parts)))[0] == 201
+        assert ask(port, sent(long, coming, chunked(*parts, b"!")))[0] == 413
+        assert ask(port, sent(short, coming, chunked(*parts[1:])))[0] == 400
+        assert ask(port, sent(lies, f"content-length: {size + 1}\r\n", data + b"!"))[0] == 413
+        # Whoever hangs up in the middle has put nothing.
+        with socket.create_connection(("127.0.0.1", port)) as peer:
+            peer.sendall(sent(short, length, data[:-1]))
+        assert ask(port, sent(short, length, data))[0] == 201
+    for file in (whole, pieces, short):
+        answer = worker.call("GET", f"/uploads/{file.key}", headers={"range": "bytes=-250"})
+        assert answer.status == 206
+        assert int(answer.headers["content-range"].rpartition("/")[2]) == size
+    for file in (long, lies):
+        assert not file.opens(worker)
+    assert left_over(world) == []
+
+
+def left_over(world: World) -> list[Any]:
+    return list((Path(world.settings.UPLOAD_DIR) / "unfinished").iterdir())
+
+
+@pytest.mark.rule("R-08")
+def test_without_a_place_for_files_nobody_announces_one(world: World) -> None:
+    worker = world.person("worker")
+    file = stored(worker)
+    world.runtime.files = None
+    worker.call("POST", "/upload/presign", described()).refused(503, "uploads_off")
+    file.read(worker).refused(503, "uploads_off")
+
+
+@pytest.mark.rule("R-08")
+def test_a_file_that_was_linked_and_not_said_to_be_stored_is_read_and_not_put_again(
+    world: World,
+) -> None:
+    worker = world.person("worker")
+    file = stored(worker)
+    # As somebody leaves it who is killed before his last transaction.
+    back = Upload.update(status="waiting", stored_at=None).where(Upload.id == file.key)
+    db.write(back.execute)
+    file.put(b"x" * len(TEXT)).refused(409, "upload_stored")
+    db.write(back.execute)
+    assert file.read(worker).text == TEXT.decode()
