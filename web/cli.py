@@ -5,56 +5,24 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from engine import accounts, audit, departures, install, key_rotation, migrate, settings
-from engine.chain.errors import ChainUnavailable
-from engine.errors import Refused, SettingsError
+from engine.errors import SettingsError
 from engine.rules import money
 from jobs.runtime import Runtime, wait_until_told
 from web import app, datadir, demo, logs, server, up
-
-F = TypeVar("F", bound=Callable[..., Any])
+from web.command_options import data_dir_option, json_option, say_ready, sentences
 
 
 def _load(data_dir: Path | None) -> settings.Settings:
     environment = dict(os.environ)
     return settings.load(environment, datadir.defaults(data_dir, environment))
-
-
-def sentences(fn: F) -> F:
-    """What is wrong is one sentence on standard error and exit code 2, never a traceback."""
-
-    @wraps(fn)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return fn(*args, **kwargs)
-        except (SettingsError, ChainUnavailable) as error:
-            click.echo(f"muster: {error}", err=True)
-        except Refused as refusal:
-            click.echo(f"muster: {refusal.message}", err=True)
-        sys.exit(2)
-
-    return wrapper  # type: ignore[return-value]
-
-
-def data_dir_option(fn: F) -> F:
-    return click.option(
-        "--data-dir",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="The folder of a muster up. Default: .muster, unless MUSTER_DATABASE_URL is set.",
-    )(fn)
-
-
-def json_option(fn: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(fn)
 
 
 @contextmanager
@@ -89,18 +57,20 @@ def main() -> None:
     default=datadir.DEFAULT,
     show_default=True,
 )
+@json_option
 @sentences
-def up_command(port: int, host: str, data_dir: Path) -> None:
+def up_command(port: int, host: str, data_dir: Path, as_json: bool) -> None:
     """Start everything on this machine: API, workers, scheduler, SQLite and a local chain."""
-    up.run(host, port, data_dir)
+    up.run(host, port, data_dir, as_json=as_json)
 
 
 @main.command()
 @click.option("--port", default=8080, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True)
 @data_dir_option
+@json_option
 @sentences
-def serve(port: int, host: str, data_dir: Path | None) -> None:
+def serve(port: int, host: str, data_dir: Path | None, as_json: bool) -> None:
     """Answer the API. With the in-memory broker this process does all the work as well."""
     with _runtime(data_dir) as runtime:
         _require_schema()
@@ -111,35 +81,38 @@ def serve(port: int, host: str, data_dir: Path | None) -> None:
         if runtime.in_memory:
             runtime.start_everything()
         server.stop_on_signals()
-        click.echo(f"Muster serves http://{host}:{port}", err=True)
+        where = f"http://{host}:{port}"
+        say_ready(f"Muster serves {where}", as_json, role="serve", url=where)
         listening.serve_until_told()
 
 
 @main.command()
 @data_dir_option
+@json_option
 @sentences
-def worker(data_dir: Path | None) -> None:
+def worker(data_dir: Path | None, as_json: bool) -> None:
     """Run commands and send webhooks, over a broker that processes share."""
     with _runtime(data_dir) as runtime:
         _require_schema()
         _require_shared_broker(runtime)
         told = server.stop_on_signals()
         runtime.start_workers()
-        click.echo("Muster works.", err=True)
+        say_ready("Muster works.", as_json, role="worker")
         wait_until_told(told)
 
 
 @main.command()
 @data_dir_option
+@json_option
 @sentences
-def scheduler(data_dir: Path | None) -> None:
+def scheduler(data_dir: Path | None, as_json: bool) -> None:
     """Ring for what is due. Any number may run; one leads."""
     with _runtime(data_dir) as runtime:
         _require_schema()
         _require_shared_broker(runtime)
         told = server.stop_on_signals()
         runtime.start_scheduler()
-        click.echo("Muster schedules.", err=True)
+        say_ready("Muster schedules.", as_json, role="scheduler")
         wait_until_told(told)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,16 @@ OWNER_USDC_UNITS = 10_000 * UNITS_PER_DOLLAR
 OWNER_WEI = 10 * 10**18
 
 
-def run(host: str, port: int, folder: Path) -> None:
-    """Start, print what a newcomer needs, and serve until told to stop."""
+def run(host: str, port: int, folder: Path, *, as_json: bool = False) -> None:
+    """Start, print what a newcomer needs, and serve until told to stop.
+
+    `as_json` prints what dev.json says, on one line.
+    """
     with datadir.alone(folder):
-        _run(host, port, folder)
+        _run(host, port, folder, as_json)
 
 
-def _run(host: str, port: int, folder: Path) -> None:
+def _run(host: str, port: int, folder: Path, as_json: bool) -> None:
     defaults = datadir.make_install(folder)
     environment = dict(os.environ)
     base_url = f"http://{host}:{port}"
@@ -51,7 +55,7 @@ def _run(host: str, port: int, folder: Path) -> None:
             datadir.write_private(folder / datadir.INSTALL, defaults)
         loaded = settings.load(environment, {**defaults, "PUBLIC_URL": base_url})
         logs.configure("warning" if "MUSTER_LOG_LEVEL" not in environment else loaded.LOG_LEVEL)
-        _serve(loaded, host, port, folder)
+        _serve(loaded, host, port, folder, as_json)
     finally:
         if chain is not None:
             local.stop(folder)
@@ -69,7 +73,7 @@ def _start_chain(folder: Path) -> local.LocalChain:
         raise SettingsError(str(error)) from error
 
 
-def _serve(loaded: settings.Settings, host: str, port: int, folder: Path) -> None:
+def _serve(loaded: settings.Settings, host: str, port: int, folder: Path, as_json: bool) -> None:
     runtime = Runtime(loaded)
     try:
         migrate.up()
@@ -79,7 +83,7 @@ def _serve(loaded: settings.Settings, host: str, port: int, folder: Path) -> Non
         told = _developer(folder, loaded)
         server.stop_on_signals()
         runtime.start_everything()
-        _greet(told)
+        _greet(told, as_json)
         listening.serve_until_told()
     finally:
         runtime.stop()
@@ -111,7 +115,10 @@ def _developer(folder: Path, loaded: settings.Settings) -> dict[str, Any]:
     return told
 
 
-def _greet(told: dict[str, Any]) -> None:
+def _greet(told: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(told))
+        return
     owner, worker, base = told["owner"], told["worker"], told["base_url"]
     click.echo(
         f"""
