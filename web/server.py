@@ -56,6 +56,8 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 front,
+                # Python's own, whatever else is installed beside this.
+                loop="asyncio",
                 http=_Protocol,
                 ws="none",
                 lifespan="on",
