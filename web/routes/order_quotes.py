@@ -21,10 +21,11 @@ def quote(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
 
     Nothing is paid by this. Publish with `authorization: {signature}` sends what was signed, and
     the operator pays the gas, so many a day (429 `rate_limited`). The depositor may also send it
-    himself: then the deposit is booked, and publishing without an amount finishes the order. Asked
-    again the same terms are answered while they are good; others take their place, unless they were
-    published: then 409 `deposit_unreconciled` until they have run out. A quote holds no price: what
-    was signed is sent at the shop's of that moment, so 400 `below_list_price` if it is too little.
+    himself, as a contract wallet has to, whose signature cannot be used (400 `contract_wallet`):
+    then publishing without an amount finishes the order. Asked again the same terms are answered
+    while they are good; others take their place, unless they were published: then 409
+    `deposit_unreconciled` until they have run out. A quote holds no price: what was signed is sent
+    at the shop's of that moment, so 400 `below_list_price` if it is too little.
     """
     asked = order_quotes.quote(
         auth.caller(), gig_id, task_id, body.get("amount_units"), body["wallet_address"]
