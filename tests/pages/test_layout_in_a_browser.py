@@ -44,7 +44,7 @@ FAULTS = r"""(() => {
     const pair = [light(over([r, g, b], ground, alpha * part)), light(ground)];
     return Math.max(...pair) / Math.min(...pair);
   };
-  if (document.documentElement.scrollWidth > innerWidth) faults.push("wider than the screen");
+  if (document.documentElement.scrollWidth > document.documentElement.clientWidth) faults.push("wider than the screen");
   if (document.querySelectorAll("h1").length !== 1) faults.push("not one heading");
   for (const one of document.querySelectorAll("body *")) {
     if (!one.checkVisibility() || one.disabled || one.closest("script,noscript")) continue;

@@ -43,7 +43,7 @@ def test_a_buyer_pays_from_his_link_and_a_reload_shows_the_receipt(
     tab.wait("Pay $2.50 and send")
     assert tab.run("location.href") == base + path
     assert tab.run("document.referrer") == "" and tab.run(KEY) == buyer.key
-    assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
     disabled = "document.querySelector('form[data-does=pay] button').disabled"
     for typed, says in (("2.49", "asks for $2.50"), ("3.333", "whole cents"), ("21", "short of")):
