@@ -70,6 +70,10 @@ _came_through: set[str] = set()
 def main(folder: str, *arguments: str) -> None:
     for name, point in (POINTS | UNDO_POINTS | ORDER_POINTS).items():
         _wrap(Path(folder), name, point)
+    from tests.faults.money.steps import Steps
+
+    armed = functools.partial(_armed, Path(folder))
+    Steps(armed, functools.partial(_die, Path(folder))).install()
     from web.cli import main as muster
 
     muster(list(arguments))
@@ -115,13 +119,21 @@ def _deadly(fn: Any, folder: Path, name: str, point: Point) -> Any:
     return called
 
 
-def _die(folder: Path, name: str) -> None:
+def _armed(folder: Path) -> str | None:
+    try:
+        return (folder / "armed").read_text()
+    except OSError:
+        return None
+
+
+def _die(folder: Path, name: str, what: str = "") -> None:
     armed = folder / "armed"
     try:
-        if armed.read_text() != name:
+        if _armed(folder) != name:
             return
         # Of many who come here, in any process, one finds the file.
         armed.rename(folder / "fired")
+        (folder / "died").write_text(what)
     except OSError:
         return
     os.kill(os.getpid(), signal.SIGKILL)
