@@ -41,7 +41,7 @@ class Moving:
     def key(self) -> str:
         with db.reading():
             kept = Wallet.get(Wallet.id == self.wallet_id).encrypted_key
-        return install.current().keyring.decrypt(kept)
+        return install.current().keyring.decrypt(str(kept))
 
     @property
     def address(self) -> str:

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from engine import audit, commands, reconcile
+from engine.models.command import Command
 from tests.engine.books import DOLLAR, Books
 from tests.orders.test_undo_reorgs import go_on
 from tests.world import approved_proof
@@ -31,7 +32,7 @@ def test_a_pot_that_owes_more_than_it_holds_has_nothing_and_says_what_it_lacks(
         approved_proof(books.world, gig, worker)
     headers = {"prefer": "respond-async"}
 
-    def settle() -> commands.Command:
+    def settle() -> Command:
         asked = gig.owner.call("POST", f"{gig.path}/rollups", headers=headers).json
         commands.run(asked["command_id"])
         return commands.peek(asked["command_id"])

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from engine import commands, escrow_funding, settlement
+from engine import escrow_funding, settlement
 from engine.db import db
+from engine.models.command import UNFINISHED, Command
 from engine.models.escrow import Escrow
 from tests.engine.books import Books
 from tests.engine.conftest import books, kept_chain, quiet_chain
@@ -166,5 +167,4 @@ def test_a_reclaim_that_is_mined_before_a_refund_or_a_payout_is_the_end(
     go_on(books, 2 * ROUNDS)
     is_reclaimed(books, place, buyer, task_id, by)
     with db.reading():
-        left = [one for one in commands.Command.select() if one.status not in commands.FINISHED]
-    assert left == []
+        assert list(Command.select().where(UNFINISHED)) == []
