@@ -14,13 +14,14 @@ from collections.abc import Callable
 from typing import Any
 
 import nh3
-from flask import Response, make_response, render_template, request
+from flask import Response, current_app, make_response, render_template, request
 from markupsafe import Markup, escape
 
 from engine import mailboxes
 from engine.errors import Refused, not_found
 from engine.models.mailbox import Mailbox
 from engine.models.task import Task
+from jobs.file_stores import Store
 from web import errors, views
 
 # Pictures would be fetched from elsewhere, which the page forbids; areas are parts of them.
@@ -67,7 +68,7 @@ def answer(
     made.headers["Content-Security-Policy"] = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; "
         f"style-src 'nonce-{nonce}' 'sha256-{_FRAME_HASH}'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        f"connect-src 'self'{_files_origin()}; base-uri 'none'; form-action 'none'; "
         f"frame-ancestors {frames}"
     )
     made.headers["X-Content-Type-Options"] = "nosniff"
@@ -76,6 +77,18 @@ def answer(
     made.headers["Cache-Control"] = "no-store"
     made.headers["Vary"] = "x-api-key, authorization"
     return made
+
+
+def store() -> Store | None:
+    """Where uploads are kept, if this install keeps any."""
+    found: Store | None = current_app.config["RUNTIME"].files
+    return found
+
+
+def _files_origin() -> str:
+    """Where the page's script puts files, if that is not here."""
+    found = store()
+    return f" {found.origin}" if found is not None and found.origin else ""
 
 
 def parameter(name: str) -> str | None:

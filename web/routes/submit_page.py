@@ -55,6 +55,8 @@ def _page(token: str) -> Page:
         "most_name": MAX_NAME_CHARACTERS,
         "most_note": MAX_NOTE_CHARACTERS,
         "most_violation": MAX_CHARACTERS,
+        "takes_files": rendering.store() is not None,
+        "file_body": {"share_token": token},
         "task_body": {"share_token": token, "task": task_id},
         "proof_body": {"share_token": token, "task_identifier": task_id},
     }

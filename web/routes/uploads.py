@@ -14,7 +14,7 @@ from engine import order_links, share_links, uploads
 from engine.errors import Refused, not_found
 from engine.models.upload import Upload
 from engine.uploads import Wanted
-from jobs.file_stores import Folder, Unfinished, Store
+from jobs.file_stores import Folder, Store, Unfinished
 from web import auth, limits, receiving, shares, upload_views, waiting
 from web.blueprint import Routes
 from web.schemas import uploads as schemas
