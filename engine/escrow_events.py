@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine import bookings, clock, commands, escrow_refunds, escrows, events, settlement
 from engine.chain.treasury_events import (
     DepositOpened,
@@ -135,7 +137,7 @@ def _again(escrow: Escrow) -> Escrow:
     return Escrow.get(Escrow.id == escrow.id)
 
 
-def _changed(escrow: Escrow, what: str, event: str, **more: object) -> None:
+def _changed(escrow: Escrow, what: str, event: str, **more: Any) -> None:
     now = _again(escrow)
     _tell(now, event, **more)
     escrows.tell(now, what)
