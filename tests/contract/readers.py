@@ -93,6 +93,10 @@ def _subjects(cast: Cast, rule: str) -> dict[str, dict[str, str]]:
         return {"": {}, "accepted": {"?": "includeAccepted=true"}}
     if "/export." in rule:
         return {what: {"?": f"what={what}"} for what in ("tasks", "proofs", "payouts")}
+    if rule == "/uploads/<key>":
+        return {name: {"key": key} for name, key in cast.files.items()}
+    if rule == "/public/upload":
+        return {name: {"?": f"key={key}"} for name, key in cast.files.items()}
     if rule in ("/public/task", "/submit/<token>"):
         return {name: {"?": f"task={cast.tasks[name]}"} for name in SHARED}
     return {"": {}}
@@ -161,6 +165,8 @@ def _read(answer: Answer) -> Reading:
     elif kind == "application/x-ndjson":
         rows = [simplejson.loads(line) for line in answer.text.split("\n") if line]
         _flatten(rows, "", fields)
+    elif kind == "application/octet-stream":
+        fields["the file"] = True
     else:
         _flatten(answer.json, "", fields)
     return Reading(answer.status, "", fields, answer.text)

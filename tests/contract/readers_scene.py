@@ -8,6 +8,7 @@ from typing import Any
 from engine.db import db
 from engine.models.proof import Proof
 from jobs import actors
+from tests.uploads.files import stored
 from tests.world import Gig, Person, World
 
 # Nothing listens there, and nothing is sent.
@@ -25,6 +26,8 @@ class Cast:
     world: World
     people: dict[str, Person] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
+    # Keys of uploads, by what names them.
+    files: dict[str, str] = field(default_factory=dict)
     tasks: dict[str, str] = field(default_factory=dict)
     proofs: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, tuple[str, set[str]]] = field(default_factory=dict)
@@ -49,7 +52,18 @@ def of(world: World) -> Cast:
     _proofs(cast, gig)
     _comments(cast, gig)
     _copies(cast)
+    _files(cast, gig)
     return cast
+
+
+def _files(cast: Cast, gig: Gig) -> None:
+    """One that nothing names, one of a task that waits, and one of what the holder says of his."""
+    owner, holder = cast.people["owner"], cast.people["holder"]
+    unnamed, of_task, said = stored(holder), stored(owner), stored(holder)
+    cast.world.task(gig, of_task.url)
+    path = f"{gig.path}/tasks/{cast.tasks['in hand']}/comments"
+    holder.post(path, {"body": said.url, "private": True})
+    cast.files = {"unnamed": unnamed.key, "of a task": of_task.key, "of a comment": said.key}
 
 
 def _gig(cast: Cast) -> Gig:
