@@ -41,7 +41,9 @@ def configure(settings: Settings) -> Install:
     """Connect this process's database and make its parts; replaces an earlier configuration."""
     global _install
     if not settings.DATABASE_URL:
-        raise SettingsError("MUSTER_DATABASE_URL is not set.")
+        raise SettingsError(
+            "MUSTER_DATABASE_URL is not set. Set it, or name a muster up's folder by --data-dir."
+        )
     made = Install(settings)
     db.connect(settings.DATABASE_URL, settings.DATABASE_POOL)
     _install = made

@@ -126,7 +126,7 @@ def problem(refusal: Refused) -> Response:
 
 
 _HTTP_REASONS = {
-    404: ("not_found", "There is nothing at this path. See /api/openapi.json for what there is."),
+    404: ("not_found", "There is nothing at this path. See /docs for what there is."),
     405: (
         "method_not_allowed",
         "This path does not take this method; the header Allow lists those.",
