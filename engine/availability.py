@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine import assignments, entries, events, gigs, mailboxes, pages, tasks
+from engine import assignments, entries, events, gigs, holding, mailboxes, pages, tasks
 from engine.db import db
 from engine.errors import Refused, not_found
 from engine.models.gig import Gig
@@ -19,7 +19,8 @@ def change(
     """Say who a waiting task is for. It keeps its place, which it has again once it is open.
 
     `reserved_for` is a mailbox id or an account's email; with `reserved` and without it nobody is
-    offered the task, and the first member to open its link may take it.
+    offered the task, and the first member to open its link may take it. A worker who is named may
+    take it though he declined or lost it before, as if it were assigned to him.
     """
 
     def write() -> Task:
@@ -60,6 +61,8 @@ def _set(gig: Gig, task: Task, availability: str, mailbox_id: str | None) -> Non
     ).execute()
     task.availability, task.reserved_for = availability, mailbox_id
     entries.withdraw(task)
+    if mailbox_id is not None:
+        holding.forgive(mailbox_id, task)
     # A template whose copies are all given out stays out of the queue (S-01).
     most = gig.max_claims_per_task
     if most is None or task.copies < most:

@@ -59,13 +59,21 @@ def assign(gig: Gig, mailbox: Mailbox, task: Task) -> None:
     Whatever he declined or lost before is forgotten; no limit is asked, and no rate slot spent.
     """
     entries.withdraw(task)
-    Exclusion.delete().where(
-        Exclusion.mailbox_id == mailbox.id, Exclusion.task_number == task.number
-    ).execute()
+    forgive(mailbox.id, task)
     if task.mailbox_id != mailbox.id:
         drop_draft(task)
     move(task, "assign", mailbox_id=mailbox.id, assignee_id=mailbox.id, **terms(gig, task))
     remember(mailbox, task, ASSIGNED)
+
+
+def forgive(mailbox_id: str, task: Task) -> None:
+    """Forget that this worker declined or lost the task: its owner names him for it.
+
+    Whoever does this with a waiting task puts its entry there anew (`claims.py`).
+    """
+    Exclusion.delete().where(
+        Exclusion.mailbox_id == mailbox_id, Exclusion.task_number == task.number
+    ).execute()
 
 
 def accept(task: Task, actor: str) -> None:

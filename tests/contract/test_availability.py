@@ -172,3 +172,25 @@ def test_the_list_of_what_is_kept_back_rests_on_its_index(world: World) -> None:
         else:
             plan = " ".join(str(row) for row in db.rows(f"EXPLAIN QUERY PLAN {sql}", params))
     assert "task_kept_back" in plan, plan
+
+
+@pytest.mark.rule("T-06")
+@pytest.mark.rule("Q-07")
+@pytest.mark.parametrize("how", ["lost", "declined"])
+def test_whom_its_owner_reserves_a_task_for_may_take_it_though_he_had_let_it_go(
+    world: World, how: str
+) -> None:
+    gig = world.gig()
+    worker = world.worker(gig)
+    task_id = world.task(gig)
+    assert poll(worker, gig) == [task_id]
+    if how == "lost":
+        gig.owner.post(f"{gig.path}/tasks/{task_id}/recycle")
+    else:
+        worker.post(f"{gig.path}/queue/{task_id}/decline")
+    assert poll(worker, gig) == []
+    change(gig, task_id, "reserved", mailbox(worker))
+    claimed = worker.post(f"{gig.path}/queue/{task_id}/claim")
+    assert claimed["already_held"] is False
+    proof = {"task_identifier": task_id, "proofs": ["Done."]}
+    assert worker.post(f"{gig.path}/proofs", proof)["proof"]["status"] == "pending"

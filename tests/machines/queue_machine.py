@@ -117,6 +117,8 @@ class QueueMachine(RuleBasedStateMachine):
             answer.ok()
             job.availability = availability
             job.reserved_for = who if availability == "reserved" else None
+            if job.reserved_for is not None:
+                job.forgive(job.reserved_for)
         else:
             assert answer.status in (404, 409), answer.text
 
@@ -218,6 +220,8 @@ class QueueMachine(RuleBasedStateMachine):
             assert answer.ok()["already_held"] is True
         elif free and who in job.lost:
             answer.refused(410, "claim_lost")
+        elif free and who in job.proved:
+            answer.refused(409, "already_proven")
         elif free and self.queue.allowance(who) == 0:
             answer.refused(429)
         elif free:
@@ -242,6 +246,9 @@ class QueueMachine(RuleBasedStateMachine):
             return
         if answer.status == 410:
             assert who in job.excluded
+            return
+        if job.status == "claimed" and job.assigned and job.holder != who:
+            answer.refused(404)
             return
         answer.ok()
         if job.status == "claimed" and job.holder == who:
@@ -356,6 +363,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.gig.owner.patch(f"{self.gig.path}/proofs/{job.proof_id}", body)
         if verdict == "return":
             job.excluded.add(job.holder)
+            job.proved.add(job.holder)
             job.let_go()
             self.seen["returned"] += 1
         else:

@@ -27,9 +27,17 @@ class Job:
     excluded: set[int] = field(default_factory=set)
     # To whom it was lost by time or by its owner's hand: he can only be assigned it (Q-07).
     lost: set[int] = field(default_factory=set)
+    # Who handed in a proof that was rejected, and may not take it by its link.
+    proved: set[int] = field(default_factory=set)
     proof_id: str | None = None
     # Its holder has a draft of a proof of it.
     draft: bool = False
+
+    def forgive(self, worker: int) -> None:
+        """Its owner names him for it."""
+        self.excluded.discard(worker)
+        self.lost.discard(worker)
+        self.proved.discard(worker)
 
     def lose(self) -> None:
         assert self.holder is not None
@@ -93,8 +101,7 @@ class Queue:
         self.takes.setdefault(worker, []).append(self.now)
 
     def assign(self, worker: int, job: Job) -> None:
-        job.excluded.discard(worker)
-        job.lost.discard(worker)
+        job.forgive(worker)
         # His own stays, and another's goes with the task.
         job.draft = job.draft and job.holder == worker
         job.status, job.holder, job.assigned = "claimed", worker, True
