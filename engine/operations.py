@@ -132,6 +132,14 @@ def require_served(operation: str, gig: Gig) -> None:
         raise Refused(gig.distribution, closed)
 
 
+def require_served_in(gig_id: str, operation: str) -> None:
+    """The same, by the gig's id; nothing for one that is not there."""
+    with db.reading():
+        gig = Gig.get_or_none(Gig.id == gig_id)
+        if gig is not None:
+            require_served(operation, gig)
+
+
 def require_confirmed(operation: str, gig: Gig, confirmed: bool) -> None:
     """409 `requires_confirmation` where the gig's mode wants to be told twice."""
     why = ask(gig.distribution).info.confirms.get(operation)

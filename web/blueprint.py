@@ -13,6 +13,7 @@ from flask_smorest import Blueprint
 from webargs import core
 from webargs.flaskparser import FlaskParser
 
+from engine import operations
 from engine.errors import Refused, invalid
 from web import auth, mode_fields, openapi, strict_json, unknown_names
 
@@ -99,8 +100,13 @@ def _unknown(names: Any) -> Refused:
     return bad_fields({strict_json.shown(name): unknown_names.UNKNOWN for name in names})
 
 
-def _guarded(view: View, key: Callable[[], Any] | None, payload: bool | tuple[str, ...]) -> View:
-    """What is asked of every request before its route: a good key, and no names nobody reads."""
+def _guarded(
+    view: View, key: Callable[[], Any] | None, payload: bool | tuple[str, ...], does: str
+) -> View:
+    """What is asked of every request before its route: a good key, and no names nobody reads.
+
+    Who fills in badly what the gig's mode never does is told that, not what to fill in better.
+    """
     told = getattr(view, "_apidoc", {}).get("arguments", {}).get("parameters", [])
     takes = {one["in"] for one in told}
 
@@ -110,13 +116,18 @@ def _guarded(view: View, key: Callable[[], Any] | None, payload: bool | tuple[st
             key()
         if any("\0" in str(value) for value in path.values()):
             raise Refused("not_found", "There is nothing at this path: no id has a NUL in it.")
-        if "query" not in takes and (given := query_of(request)):
-            raise _unknown(given)
-        if "json" not in takes and not payload and request.method not in ("GET", "HEAD"):
-            unread = Routes.ARGUMENTS_PARSER.load_json(request, marshmallow.Schema())
-            if unread:
-                raise _unknown(unread)
-        return view(*args, **path)
+        try:
+            if "query" not in takes and (given := query_of(request)):
+                raise _unknown(given)
+            if "json" not in takes and not payload and request.method not in ("GET", "HEAD"):
+                unread = Routes.ARGUMENTS_PARSER.load_json(request, marshmallow.Schema())
+                if unread:
+                    raise _unknown(unread)
+            return view(*args, **path)
+        except Refused as refusal:
+            if does and refusal.code == "invalid":
+                operations.require_served_in(path["gig_id"], does)
+            raise
 
     return guarded  # type: ignore[return-value]
 
@@ -167,6 +178,7 @@ class Routes(Blueprint):  # type: ignore[misc]
         etag: bool = False,
         needs_tag: bool = False,
         refuses: Iterable[int] = (),
+        does: str = "",
         **options: Any,
     ) -> Callable[[View], View]:
         """A route whose caller needs `key`, before anything he sends is read; None opens it to all.
@@ -175,12 +187,13 @@ class Routes(Blueprint):  # type: ignore[misc]
         names; `body_is` says what it is. With `etag` the answer carries one, and what
         writes takes `If-Match` (`web/etags.py`); `needs_tag`: it must have that, and an
         `Idempotency-Key`. `refuses` are statuses of refusals beside
-        those that `web/openapi.py` tells of every route.
+        those that `web/openapi.py` tells of every route. `does` is the operation that the route
+        asks leave for, where a mode may refuse it.
         """
         register = super().route(rule, **options)
 
         def decorate(view: View) -> View:
-            guarded = _guarded(view, key, payload)
+            guarded = _guarded(view, key, payload, does)
             told = openapi.Told(
                 f"{self.name}_{view.__name__}",
                 rule,

@@ -88,6 +88,18 @@ def test_what_a_shop_never_does_is_refused_whatever_is_named(
 
 
 @pytest.mark.rule("O-03")
+@pytest.mark.parametrize(("operation", "method", "path"), sorted({row[:3] for row in VENDORS}))
+def test_what_a_shop_never_does_is_told_before_what_is_wrong_with_the_body(
+    world: World, operation: str, method: str, path: str
+) -> None:
+    place = shop(world)
+    for body in ({"no_such_field": 1}, {"updates": "all"}, {"amount": -1, "price": []}):
+        named = f"{place.path}/{path.replace('*', NOBODYS)}"
+        told = place.vendor.call(method, named, body).refused(409, MODE)
+        assert told["error"] == REFUSES[operation]
+
+
+@pytest.mark.rule("O-03")
 def test_a_delivery_is_not_taken_back(world: World) -> None:
     orders = Orders.of(shop(world))
     told = orders.call(orders.place.vendor, "POST", f"proofs/{orders.proof}/withdraw")

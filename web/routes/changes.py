@@ -42,7 +42,7 @@ def _price(changed: Changed) -> dict[str, Any]:
     }
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>/priority", methods=["PATCH"])
+@routes.route("/gigs/<gig_id>/tasks/<task_id>/priority", methods=["PATCH"], does="task.priority")
 @routes.arguments(schemas.PriorityChange)
 @routes.response(200, schemas.PriorityChanged)
 def priority(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def priority(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     return {"success": True, **_priority(changed)}
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>/price", methods=["PATCH"])
+@routes.route("/gigs/<gig_id>/tasks/<task_id>/price", methods=["PATCH"], does="task.price")
 @routes.arguments(schemas.PriceChange)
 @routes.response(200, schemas.PriceChanged)
 def price(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
@@ -84,7 +84,9 @@ def private_details(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str
     return {"success": True, "id": task.id, "private_details": task.private_details}
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>/availability", methods=["PATCH"])
+@routes.route(
+    "/gigs/<gig_id>/tasks/<task_id>/availability", methods=["PATCH"], does="task.availability"
+)
 @routes.arguments(schemas.AvailabilityChange)
 @routes.response(200, schemas.AvailabilityChanged)
 def change_availability(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
@@ -100,7 +102,7 @@ def change_availability(body: dict[str, Any], gig_id: str, task_id: str) -> dict
     }
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>/assign", methods=["POST"])
+@routes.route("/gigs/<gig_id>/tasks/<task_id>/assign", methods=["POST"], does="task.assign")
 @routes.arguments(schemas.Assignment)
 @routes.response(200, schemas.Assigned)
 def assign(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def assign(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     }
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>", methods=["DELETE"])
+@routes.route("/gigs/<gig_id>/tasks/<task_id>", methods=["DELETE"], does="task.delete")
 @routes.response(200, Success)
 def delete(gig_id: str, task_id: str) -> dict[str, Any]:
     """Delete a task that nobody has in hand; its deposit goes back (A-02)."""
@@ -123,7 +125,7 @@ def delete(gig_id: str, task_id: str) -> dict[str, Any]:
     return {"success": True}
 
 
-@routes.route("/gigs/<gig_id>/queue/<task_id>", methods=["DELETE"])
+@routes.route("/gigs/<gig_id>/queue/<task_id>", methods=["DELETE"], does="task.delete")
 @routes.response(200, Success)
 def delete_one(gig_id: str, task_id: str) -> dict[str, Any]:
     """The same, by the task's place in the queue (A-02)."""
@@ -131,7 +133,7 @@ def delete_one(gig_id: str, task_id: str) -> dict[str, Any]:
     return {"success": True}
 
 
-@routes.route("/gigs/<gig_id>/queue/all", methods=["DELETE"])
+@routes.route("/gigs/<gig_id>/queue/all", methods=["DELETE"], does="queue.clear")
 @routes.response(200, schemas.QueueDeleted)
 def delete_queued(gig_id: str) -> dict[str, Any]:
     """Delete all that waits in the queue, also what is reserved (A-02)."""
@@ -139,7 +141,7 @@ def delete_queued(gig_id: str) -> dict[str, Any]:
     return {"success": True, "deleted": deleted, "more": not is_all}
 
 
-@routes.route("/gigs/<gig_id>/inbound/all", methods=["DELETE"])
+@routes.route("/gigs/<gig_id>/inbound/all", methods=["DELETE"], does="inbound.clear")
 @routes.response(200, schemas.QueueDeleted)
 def delete_inbound(gig_id: str) -> dict[str, Any]:
     """Delete all that came in and waits: the same as of the queue (A-02)."""
@@ -160,7 +162,7 @@ def _updates(body: dict[str, Any], field: str) -> dict[str, Any]:
     return {update["id"]: update[field] for update in body["updates"]}
 
 
-@routes.route("/gigs/<gig_id>/queue/priorities", methods=["PATCH"])
+@routes.route("/gigs/<gig_id>/queue/priorities", methods=["PATCH"], does="task.priority")
 @routes.arguments(schemas.Priorities)
 @routes.response(200, schemas.PrioritiesDone)
 def priorities(body: dict[str, Any], gig_id: str) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from web.schemas import claim_links as schemas
 routes = Routes("claim_links", "Taking one named task.")
 
 
-@routes.route("/gigs/<gig_id>/queue/<task_id>/claim", methods=["POST"], refuses=[410, 429])
+@routes.route(
+    "/gigs/<gig_id>/queue/<task_id>/claim", methods=["POST"], refuses=[410, 429], does="queue.claim"
+)
 @routes.arguments(schemas.Claim)
 @routes.response(200, schemas.Claimed)
 def claim(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def rewrite(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     return {**drafts.answer(task, updated=True), "draft": shown}
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>/draft", methods=["PATCH"])
+@routes.route("/gigs/<gig_id>/tasks/<task_id>/draft", methods=["PATCH"], does="draft.edit")
 @routes.arguments(schemas.DraftPatch)
 @routes.response(200, schemas.DraftSaved)
 def change(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from web.schemas.accounts import Accepted, CommandState
 routes = Routes("funds", "Deposits and payouts.")
 
 
-@routes.route("/gigs/<gig_id>/deposit", methods=["POST"], refuses=[402, 502])
+@routes.route("/gigs/<gig_id>/deposit", methods=["POST"], refuses=[402, 502], does="gig.deposit")
 @routes.arguments(schemas.Deposit)
 @routes.response(200, schemas.Deposited)
 @routes.alt_response(202, schema=Accepted)

@@ -90,7 +90,7 @@ def update(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], dict[str,
     return {"gig": views.gig_view(gig, owner=True)}, etags.headers(gig.revision)
 
 
-@routes.route("/gigs/<gig_id>", methods=["DELETE"], etag=True)
+@routes.route("/gigs/<gig_id>", methods=["DELETE"], etag=True, does="gig.close")
 @routes.response(200, schemas.GigClosed)
 def close(gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Close a gig: no new tasks, no new claims, and work in hand goes on (G-08).
@@ -103,7 +103,7 @@ def close(gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
     return {"success": True, "gig": view}, etags.headers(gig.revision)
 
 
-@routes.route("/gigs/<gig_id>/cancel", methods=["POST"])
+@routes.route("/gigs/<gig_id>/cancel", methods=["POST"], does="gig.cancel")
 @routes.arguments(Nothing)
 @routes.response(200, schemas.GigCancelled)
 @routes.alt_response(202, schema=Accepted)

@@ -19,7 +19,9 @@ def passed_on(returned_to_owner: bool) -> dict[str, Any]:
     return {"success": True}
 
 
-@routes.route("/gigs/<gig_id>/queue/<task_id>/decline", methods=["POST"], refuses=[410])
+@routes.route(
+    "/gigs/<gig_id>/queue/<task_id>/decline", methods=["POST"], refuses=[410], does="queue.decline"
+)
 @routes.arguments(schemas.Decline)
 @routes.response(200, schemas.PassedOn)
 def decline(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
@@ -32,7 +34,12 @@ def decline(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     return passed_on(returned)
 
 
-@routes.route("/gigs/<gig_id>/queue/<task_id>/violation", methods=["POST"], refuses=[410])
+@routes.route(
+    "/gigs/<gig_id>/queue/<task_id>/violation",
+    methods=["POST"],
+    refuses=[410],
+    does="queue.violation",
+)
 @routes.arguments(schemas.Violation)
 @routes.response(200, schemas.PassedOn)
 def report(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
@@ -43,7 +50,12 @@ def report(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     return passed_on(returned)
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>/heartbeat", methods=["POST"], refuses=[410])
+@routes.route(
+    "/gigs/<gig_id>/tasks/<task_id>/heartbeat",
+    methods=["POST"],
+    refuses=[410],
+    does="task.heartbeat",
+)
 @routes.arguments(schemas.Heartbeat)
 @routes.response(200, schemas.Clock)
 def heartbeat(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
@@ -56,7 +68,7 @@ def heartbeat(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]
     return {"expires_at": until}
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>/extend", methods=["POST"])
+@routes.route("/gigs/<gig_id>/tasks/<task_id>/extend", methods=["POST"], does="task.extend")
 @routes.arguments(schemas.Extend)
 @routes.response(200, schemas.Extended)
 def extend(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
@@ -69,7 +81,7 @@ def extend(body: dict[str, Any], gig_id: str, task_id: str) -> dict[str, Any]:
     return {"success": True, "expires_at": until, "expired": False}
 
 
-@routes.route("/gigs/<gig_id>/tasks/<task_id>/recycle", methods=["POST"])
+@routes.route("/gigs/<gig_id>/tasks/<task_id>/recycle", methods=["POST"], does="task.recycle")
 @routes.response(200, schemas.Recycled)
 def recycle(gig_id: str, task_id: str) -> dict[str, Any]:
     """Take a task from its holder, who is not to blame and is not offered it again (A-02).

@@ -55,7 +55,12 @@ def submit(gig_id: str, proof_id: str) -> dict[str, Any]:
     return _handed_in(proof_drafts.submit(auth.caller(), gig_id, proof_id))
 
 
-@routes.route("/gigs/<gig_id>/proofs/<proof_id>/withdraw", methods=["POST"], refuses=[429])
+@routes.route(
+    "/gigs/<gig_id>/proofs/<proof_id>/withdraw",
+    methods=["POST"],
+    refuses=[429],
+    does="proof.withdraw",
+)
 @routes.response(200, ProofAnswer)
 def withdraw(gig_id: str, proof_id: str) -> dict[str, Any]:
     """Take back a proof that waits for its verdict: it is a draft again (R-03).

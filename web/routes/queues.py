@@ -12,7 +12,7 @@ from web.schemas import queues as schemas
 routes = Routes("queues", "The queues.")
 
 
-@routes.route("/gigs/<gig_id>/queue/poll", methods=["POST"], refuses=[429])
+@routes.route("/gigs/<gig_id>/queue/poll", methods=["POST"], refuses=[429], does="queue.poll")
 @routes.arguments(schemas.PollQuery, location="query")
 @routes.arguments(schemas.Poll)
 @routes.response(200, schemas.Polled)

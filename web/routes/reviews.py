@@ -38,7 +38,7 @@ def list_proofs(query: dict[str, Any], gig_id: str) -> dict[str, Any]:
     return {"proofs": proof_views(caller, found), "next_cursor": cursor}
 
 
-@routes.route("/gigs/<gig_id>/proofs/all", methods=["DELETE"])
+@routes.route("/gigs/<gig_id>/proofs/all", methods=["DELETE"], does="proof.clear")
 @routes.response(409)
 def delete_all(gig_id: str) -> Response:
     """No proof is ever deleted: payouts are settled against them (Y-02)."""
