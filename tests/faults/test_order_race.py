@@ -94,8 +94,8 @@ def test_of_approval_undo_and_clock_at_once_one_wins_and_the_money_follows(
     ends: Counter[str] = Counter()
     for _ in range(batches):
         made = at_once(BATCH, lambda _: _delivered(place, buyer))
-        # The schedulers look once a second.
-        waits = [dice.uniform(0, 1.2) for _ in range(3 * BATCH)]
+        # The schedulers look once a second, and have to be first now and then.
+        waits = [dice.uniform(0, 3) for _ in range(3 * BATCH)]
         stack.advance(WINDOW_SECONDS)
 
         def act(n: int, made: list[tuple[str, str]] = made, waits: list[float] = waits) -> Answer:
