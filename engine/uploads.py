@@ -118,11 +118,12 @@ def signature(upload: Upload) -> str:
 
 
 def signed(key: str, given: str) -> Upload:
-    """The upload that a signature is for; 403 `wrong_signature`, also for a key that is none."""
+    """The upload that a signature is for, in whatever state; 403 `wrong_signature`."""
     with db.reading():
         found = Upload.get_or_none(Upload.id == key)
-    wanted = "0" * 64 if found is None else signature(found)
-    if not hmac.compare_digest(wanted.encode(), given.encode()) or found is None:
+    if found is None:
+        raise not_found("file")
+    if not hmac.compare_digest(signature(found).encode(), given.encode()):
         raise Refused("wrong_signature", "This address to put a file to was changed. Ask anew.")
     return found
 

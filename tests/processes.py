@@ -73,6 +73,7 @@ class Stack(World):
             "RECONCILE_SECONDS": "2",
             "WEBHOOK_ALLOW_PRIVATE": "loopback",
             "LOG_LEVEL": "warning",
+            "UPLOAD_DIR": str(folder / "uploads"),
         }
         given |= {} if chain is None else chain_settings(chain)
         ours = {f"MUSTER_{name}": value for name, value in (given | more).items()}

@@ -152,10 +152,8 @@ def read_by_link(query: dict[str, Any]) -> Any:
     """
     of_order = [query["gig"], query["task"]]
     if any(of_order) and not all(of_order):
-        missing = "task" if query["gig"] else "gig"
-        raise Refused(
-            "invalid", f"{missing}: an order needs both", errors={missing: "give both or none"}
-        )
+        both = dict.fromkeys(("gig", "task"), "give both of an order, or neither")
+        raise Refused("invalid", "gig, task: give both of an order, or neither.", errors=both)
     if all(of_order):
         shared = limits.public_token(
             query["token"],
@@ -190,7 +188,9 @@ def _bytes(path: Path, upload: Upload, disposition: str) -> Response:
     except FileNotFoundError:
         raise not_found("file") from None
     waiting.slot().in_parts = True
-    answer = Response(FileWrapper(file, PART_BYTES), content_type=BYTES)
+    if request.method == "HEAD":
+        file.close()
+    answer = Response(_Parts(file, PART_BYTES), content_type=BYTES)
     answer.headers["Content-Disposition"] = disposition
     answer.headers["Content-Length"] = str(upload.content_length)
     try:
@@ -203,6 +203,18 @@ def _bytes(path: Path, upload: Upload, disposition: str) -> Response:
         ) from None
     guarded: Response = _guarded(answer)
     return guarded
+
+
+class _Parts(FileWrapper):
+    """A file piece by piece; it is closed with its last, or by whoever stops before that."""
+
+    def __next__(self) -> bytes:
+        try:
+            part: bytes = super().__next__()
+        except StopIteration:
+            self.close()
+            raise
+        return part
 
 
 def _guarded(answer: Any) -> Any:
