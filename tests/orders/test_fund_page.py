@@ -134,7 +134,7 @@ def test_whoever_is_not_its_buyer_is_told_so_and_shown_nothing(world: World) -> 
     order.send()
     refused(other, 403, "somebody else")
     refused(place.vendor, 403, "in your shop")
-    assert order.page(place.vendor).tags.links() == [f"/task/{place.gig.id}/{order.id}"]
+    assert order.page(place.vendor).tags.links() == [f"/gigs/{place.gig.id}/order/{order.id}"]
     order.id = "TASK_01JZZZZZZZZZZZZZZZZZZZZZZZ"
     refused(order.buyer, 404, "not here")
     page = Page(world, f"/fund/GIG_none/{order.id}", order.buyer)

@@ -42,6 +42,26 @@ def test_a_vendor_delivers_what_was_sent_and_reads_what_was_not(world: World) ->
     assert link.startswith("/submit/") and page.notice == "This order is in your shop."
 
 
+@pytest.mark.rule("O-01")
+def test_an_order_has_an_address_for_life_which_shows_its_words_and_not_their_envelope(
+    world: World,
+) -> None:
+    place = shop(world)
+    buyer, other = place.buyer(), place.buyer()
+    task_id = place.draft(buyer, '{"order": "One haiku about escrow.", "pages": 2}')
+    path = f"/gigs/{place.gig.id}/order/{task_id}"
+    assert Page(world, path, other).status == 404
+    for send in (False, True):
+        if send:
+            place.publish(buyer, task_id).ok()
+        for who in (buyer, place.vendor):
+            page = Page(world, path, who)
+            assert page.status == 200
+            assert "One haiku about escrow." in page.main and "pages: 2" in page.main
+            assert "{" not in page.main
+    assert f'href="/fund/{place.gig.id}/{task_id}"' in Page(world, path, buyer).main
+
+
 @pytest.mark.rule("O-10")
 @pytest.mark.parametrize(
     ("wei", "shown"),

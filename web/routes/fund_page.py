@@ -158,7 +158,7 @@ def _page(caller: Caller, gig_id: str, task_id: str) -> Page:
             return {
                 "notice": _IN_YOUR_SHOP,
                 "status": 403,
-                "task_path": f"/task/{gig.id}/{task.id}",
+                "task_path": f"/gigs/{gig.id}/order/{task.id}",
             }
         return {"notice": _NOT_YOURS, "status": 403}
     look = checkout.look(gig, task)

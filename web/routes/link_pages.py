@@ -34,7 +34,7 @@ from engine.modes import ask, takes_orders
 from engine.operations import Caller
 from engine.rules import times
 from engine.shelf import Seen
-from web import auth, errors, joining, rendering, views
+from web import auth, errors, fund_views, joining, rendering, views
 from web.rendering import Page
 
 routes = Blueprint("link_pages", __name__, template_folder="../templates")
@@ -50,8 +50,12 @@ def front() -> Redirect:
 
 @routes.route("/claim/<gig_id>/<task_id>")
 @routes.route("/task/<gig_id>/<task_id>")
+@routes.route("/gigs/<gig_id>/order/<task_id>")
 def task(gig_id: str, task_id: str) -> Response:
-    """One task, and the button that takes it; either address shows the same (C-01, T-06)."""
+    """One task, and the button that takes it; each address shows the same (C-01, T-06).
+
+    The last is what a shop's people keep as the address of an order (O-01).
+    """
     return _answer("A task", gig_id, lambda caller: _task(caller, gig_id, task_id))
 
 
@@ -133,7 +137,7 @@ def _order(caller: Caller, gig_id: str, task_id: str) -> Page:
         if refusal.code != "not_joined":
             raise
         return {**joining.page(gig_id), "status": errors.status_of(refusal.code)}
-    page, gig = _shown(seen), seen.gig
+    page, gig = {**_shown(seen), **fund_views.words(seen.task)}, seen.gig
     if seen.owner and seen.task.status in order_standing.PRIVATE:
         return {**page, "notice": _NOT_SENT}
     if seen.owner:
