@@ -46,7 +46,8 @@ def resolve(body: dict[str, Any], proof_id: str) -> dict[str, Any]:
     An approved delivery whose payout the chain refuses, as where the token has shut its vendor out,
     is nobody else's to end either: of that `refund` alone is possible. Both sides are told
     (`proof.resolved`). A refund is under way when this answers. The same outcome again changes
-    nothing; 409 `not_reported` for whatever is neither, `in_progress` while a payout is being tried.
+    nothing; 409 `not_reported` for whatever is neither, `in_progress` while a payout is being
+    tried.
     """
     done = order_disputes.resolve(proof_id, body["verdict"], body["reason"])
     return {
