@@ -58,6 +58,8 @@ class Time:
 
     def __init__(self) -> None:
         self.ms = 1_800_000_000_000
+        # Whoever else's time goes by, in seconds.
+        self.followers: list[Callable[[int], Any]] = []
 
     def now(self) -> int:
         transaction = db.transaction
@@ -70,6 +72,8 @@ class Time:
 
     def advance(self, seconds: int) -> None:
         self.ms += seconds * clock.SECOND
+        for follow in self.followers:
+            follow(seconds)
 
 
 class Driver:

@@ -8,7 +8,7 @@ from engine.db import db
 from engine.models.proof import UNCARRIED, Proof
 from engine.rules import money
 from tests.machines import checks
-from tests.machines.model import Place, address_of
+from tests.machines.model import Place
 from tests.machines.node import RICH_WEI
 from tests.machines.scene import Scene
 
@@ -25,10 +25,9 @@ def heal(scene: Scene) -> None:
     node.mine(3)
     for address in (node.operator, node.refunder, *scene.wallet_addresses):
         node.set_ether(address, RICH_WEI)
-    for place in scene.model.places:
-        for worker in place.workers:
-            if node.token_says("isBlacklisted", address_of(worker))[0]:
-                scene.blacklist(worker, on=False)
+    for address in (*scene.wallet_addresses, *scene.worker_addresses()):
+        if node.token_says("isBlacklisted", address)[0]:
+            node.token("unBlacklist", address)
     if node.token_says("paused")[0]:
         node.token("unpause")
     node.resume()
@@ -54,13 +53,19 @@ def until_quiet(scene: Scene) -> None:
 
 def _left(scene: Scene) -> list[str]:
     """What is not at its end, and can come to it."""
-    left = [f"{one.kind} {one.id} {one.status}" for one in scene.driver.unfinished()]
-    for rollup in scene.unpaid():
-        left.append(f"{rollup.id} {rollup.status} {rollup.failure}")
+    left = under_way(scene)
     with db.reading():
         for proof in Proof.select().where(UNCARRIED, Proof.locked_price_units > 0):
             if _is_due(scene, proof):
                 left.append(f"{proof.id} of {proof.gig_id} is not carried")
+    return left
+
+
+def under_way(scene: Scene) -> list[str]:
+    """Commands, payouts and transactions that have not ended."""
+    left = [f"{one.kind} {one.id} {one.status}" for one in scene.driver.unfinished()]
+    for rollup in scene.unpaid():
+        left.append(f"{rollup.id} {rollup.status} {rollup.failure}")
     if sender.has_open():
         left.append("a transaction is open")
     return left

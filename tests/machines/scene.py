@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -30,14 +30,20 @@ class Scene:
         self.world, self.node, self.time = world, chain, time
         self.driver = Driver(chain, time)
         self.model = Model()
-        self.owner = world.person("owner")
-        self.wallets = [world.funded_wallet(self.owner, RICH_DOLLARS) for _ in range(2)]
-        found = {one["id"]: one["evm_address"] for one in self.owner.get("/wallets")["wallets"]}
-        self.wallet_addresses = [found[wallet_id] for wallet_id in self.wallets]
+        self.wallets: list[str] = []
+        self.wallet_addresses: list[str] = []
+        self.arrive()
         chain.automine(False)
         chain.settle_floor()
         # Was something taken back that had been final?
         self.reorganised = False
+
+    def arrive(self) -> None:
+        """The people, before the chain stops mining by itself."""
+        self.owner = self.world.person("owner")
+        self.wallets = [self.world.funded_wallet(self.owner, RICH_DOLLARS) for _ in range(2)]
+        found = {one["id"]: one["evm_address"] for one in self.owner.get("/wallets")["wallets"]}
+        self.wallet_addresses = [found[wallet_id] for wallet_id in self.wallets]
 
     def ask(self, person: Person, method: str, path: str, body: Any = None) -> Answer:
         """A refusal is an answer too; an error of ours is not."""
@@ -179,15 +185,24 @@ class Scene:
         self.node.token("blacklist" if on else "unBlacklist", address_of(worker))
 
 
+SceneT = TypeVar("SceneT", bound=Scene)
+
+
 @contextmanager
-def scene(databases: Sqlite | Postgres) -> Iterator[Scene]:
+def opened(make: type[SceneT], databases: Sqlite | Postgres, **settings: str) -> Iterator[SceneT]:
     """A chain, a database and an install, all fresh."""
     url, time = databases.fresh(), Time()
     with node() as chain, pytest.MonkeyPatch.context() as patched:
-        world = World(url, "memory://", chain=chain.local, CONFIRMATIONS="2")
+        world = World(url, "memory://", chain=chain.local, CONFIRMATIONS="2", **settings)
         patched.setattr(clock, "now", time.now)
         try:
-            yield Scene(world, chain, time)
+            yield make(world, chain, time)
         finally:
             world.stop()
             databases.drop(url)
+
+
+@contextmanager
+def scene(databases: Sqlite | Postgres) -> Iterator[Scene]:
+    with opened(Scene, databases) as made:
+        yield made
