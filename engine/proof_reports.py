@@ -7,7 +7,7 @@ may become of one of an order: `order_disputes.py`.
 
 from __future__ import annotations
 
-from engine import clock, events, gigs, order_standing, parties
+from engine import clock, events, gigs, order_standing, parties, upload_uses
 from engine.db import db
 from engine.deliveries import money_field
 from engine.errors import Refused, not_found
@@ -46,6 +46,7 @@ def report(caller: Caller, gig_id: str, proof_id: str, reason: str | None) -> Pr
             reported_by=parties.side_of(gig, task, caller.account_id),
             report_reason=reason,
         )
+        upload_uses.of_report(proof, caller.account_id)
         _tell(caller, gig, proof)
         return proof
 

@@ -19,6 +19,7 @@ from engine import (
     order_standing,
     parties,
     tasks,
+    upload_uses,
     verdict_prices,
 )
 from engine.db import db
@@ -184,7 +185,7 @@ def _refuse_revision(task: Task, proof: Proof) -> None:
 def _approve(
     caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict, fee_bps: int | None
 ) -> Reviewed:
-    before = proof.status
+    before, said = proof.status, proof.feedback
     price = verdict_prices.first(gig, proof, verdict.amount_units)
     raised = verdict_prices.is_raised(gig, proof, price.units)
     move(
@@ -197,6 +198,7 @@ def _approve(
         rejection_tag=None,
         reviewed_at=clock.now(),
     )
+    upload_uses.of_feedback(proof, caller.account_id, said)
     if before != "reported":
         move(task, "approve")
     if raised:
@@ -206,7 +208,7 @@ def _approve(
 
 
 def _reject(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict) -> Reviewed:
-    before = proof.status
+    before, said = proof.status, proof.feedback
     move(
         proof,
         "reject",
@@ -216,6 +218,7 @@ def _reject(caller: Caller, gig: Gig, task: Task, proof: Proof, verdict: Verdict
         reviewed_at=clock.now(),
         **verdict_prices.unagreed(task, proof),
     )
+    upload_uses.of_feedback(proof, caller.account_id, said)
     why_not = give_back(caller, gig, task, proof, verdict.requeue)
     tell(caller.account_id, gig, proof, revised=before != "pending")
     return Reviewed(proof, before, before != "pending", why_not)
@@ -238,7 +241,9 @@ def _repeat(
     _refuse_revision(task, proof)
     raised = price is not None and verdict_prices.is_raised(gig, proof, price.units)
     if new:
+        before = proof.feedback
         write(proof, reviewed_at=clock.now(), **new)
+        upload_uses.of_feedback(proof, caller.account_id, before)
     if raised:
         verdict_prices.require_cover(gig, fee_bps)
     why_not = None

@@ -208,14 +208,13 @@ class Settings:
         60, "How many uploads one account may begin.", validate.Range(1, 1_000_000)
     )
     UPLOAD_BYTES_PER_DAY: int = setting(
-        2_000_000_000,
-        "How much one account may upload in 24 hours.",
-        validate.Range(1, 10**15),
+        2_000_000_000, "How much one account may upload in 24 hours.", validate.Range(1, 10**15)
+    )
+    UPLOAD_MIN_FREE_BYTES: int = setting(
+        200_000_000, "What uploads leave free on their disk.", validate.Range(0, 10**15)
     )
     UPLOAD_UNNAMED_HOURS: int = setting(
-        24,
-        "How long an upload is kept that no task, proof or comment names.",
-        validate.Range(1, 8760),
+        24, "How long an upload is kept that no row names.", validate.Range(1, 8760)
     )
     UPLOAD_S3_BUCKET: str = setting(
         "",

@@ -7,18 +7,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.db import db
-from engine.upload_uses import COMMENT, PROOF, TASK
+from engine.upload_uses import COMMENT, TASK
 
 # A file that very many rows name is looked for in the newest of them, and first in one's own.
 MOST_ROWS = 200
 
 _PROOFS = """
-SELECT proof.gig_id, proof.task_id, proof.id FROM upload_use
+SELECT upload_use.kind, proof.gig_id, proof.task_id, proof.id FROM upload_use
 JOIN proof ON proof.id = upload_use.row_id
 JOIN gig ON gig.id = proof.gig_id
 JOIN task ON task.id = proof.task_id
 JOIN mailbox ON mailbox.id = proof.mailbox_id
-WHERE upload_use.upload_id = ? AND upload_use.kind = 'proof'
+WHERE upload_use.upload_id = ? AND upload_use.kind IN ('proof', 'feedback', 'report')
     AND ? IN (gig.owner_id, task.client_id, mailbox.account_id)
 ORDER BY proof.id DESC LIMIT ?
 """
@@ -74,7 +74,7 @@ def places(upload_id: str, account_id: str) -> list[Place]:
         found = [
             *_places(TASK, db.rows(_COPIES, asked)),
             *_places(TASK, db.rows(_TASKS, asked)),
-            *_places(PROOF, db.rows(_PROOFS, asked)),
+            *(Place(*map(str, one)) for one in db.rows(_PROOFS, asked)),
         ]
         return found + _places(COMMENT, db.rows(_COMMENTS, (upload_id, MOST_ROWS)))
 

@@ -57,6 +57,12 @@ def removed(upload_id: str) -> None:
     db.write(write)
 
 
+def any_kept() -> bool:
+    """Has this install any uploads?"""
+    with db.reading():
+        return bool(Upload.select().exists())
+
+
 def status_of(upload_id: str) -> str | None:
     """None where there is no such upload."""
     with db.reading():

@@ -20,6 +20,8 @@ from engine.models.task import Task
 from engine.models.upload import Upload, UploadUse
 
 TASK, PROOF, COMMENT = "task", "proof", "comment"
+# What somebody else than its worker says of a proof, under its id.
+FEEDBACK, REPORT = "feedback", "report"
 MOST_NAMED = 200
 # As it stands in text, and in JSON that escapes its slashes.
 _NAMED = re.compile(
@@ -41,6 +43,16 @@ def of_proof(proof: Proof, account_id: str, before: Iterable[str | None] = ()) -
     """Keep what a proof names, which its worker wrote; `before` are the texts that it had."""
     texts = {"private_note": proof.private_note, "proofs": "\n".join(proof.evidence)}
     _keep(PROOF, proof.id, account_id, texts, before)
+
+
+def of_feedback(proof: Proof, reviewer_id: str, before: str) -> None:
+    """Keep what a verdict's words name, which were others `before`."""
+    _keep(FEEDBACK, proof.id, reviewer_id, {"feedback": proof.feedback}, (before,))
+
+
+def of_report(proof: Proof, account_id: str) -> None:
+    """Keep what the reason names for which a proof was reported, by this account."""
+    _keep(REPORT, proof.id, account_id, {"reason": proof.report_reason}, ())
 
 
 def of_task(gig: Gig, task: Task, before: Iterable[str | None] = ()) -> None:

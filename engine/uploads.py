@@ -6,8 +6,6 @@ part of the address that people write into their texts.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from dataclasses import dataclass
 
@@ -25,8 +23,11 @@ PUT_SECONDS = 900
 MAX_FILENAME_CHARACTERS = 255
 MAX_TYPE_CHARACTERS = 127
 STORED = "stored"
-# What a name would not be read as it is written for: controls, and marks that turn its direction.
-_UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# What a name would not be read as it is written for: controls, marks that turn its direction, and
+# what nobody sees.
+_UNREADABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 _TOKEN = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,62}"  # noqa: S105
 _TYPE = re.compile(rf"{_TOKEN}/{_TOKEN}")
 
@@ -76,7 +77,7 @@ def _check(wanted: Wanted, most_bytes: int) -> None:
     if not name or len(name) > MAX_FILENAME_CHARACTERS or name in (".", ".."):
         raise invalid("filename", f"a name of 1 to {MAX_FILENAME_CHARACTERS} characters")
     if "/" in name or "\\" in name or _UNREADABLE.search(name):
-        raise invalid("filename", "the name alone, without a path and without control characters")
+        raise invalid("filename", "the name alone, without a path or characters that nobody sees")
     if len(wanted.content_type) > MAX_TYPE_CHARACTERS or not _TYPE.fullmatch(wanted.content_type):
         raise invalid("content_type", "a type like image/png, without parameters")
     if not 1 <= wanted.content_length <= most_bytes:
@@ -107,24 +108,6 @@ def find(key: str) -> Upload:
         found = Upload.get_or_none(Upload.id == key)
     if found is None or found.status == "removing":
         raise not_found("file")
-    return found
-
-
-def signature(upload: Upload) -> str:
-    """What lets whoever has it put this very file, while its time lasts."""
-    what = (upload.id, upload.content_type, upload.content_length, upload.expires_at)
-    secret = install.shared_secret("uploads").encode()
-    return hmac.new(secret, "\n".join(map(str, what)).encode(), hashlib.sha256).hexdigest()
-
-
-def signed(key: str, given: str) -> Upload:
-    """The upload that a signature is for, in whatever state; 403 `wrong_signature`."""
-    with db.reading():
-        found = Upload.get_or_none(Upload.id == key)
-    if found is None:
-        raise not_found("file")
-    if not hmac.compare_digest(signature(found).encode(), given.encode()):
-        raise Refused("wrong_signature", "This address to put a file to was changed. Ask anew.")
     return found
 
 

@@ -7,6 +7,7 @@ first name until its row says that it is stored: from that name the sweep sees w
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -15,12 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
-from engine import clock, uploads
-from engine.errors import Refused
-from engine.ids import new_token
+import structlog
+
+from engine import clock, upload_links
+from engine.errors import Refused, not_found
 from engine.models.upload import Upload
 from engine.settings import Settings
 
+# So many may be putting the bytes of one upload at the same time: whoever was cut off tries again
+# before he is missed, and nobody fills the disk by one address.
+MOST_AT_ONCE = 3
+RETRY_SECONDS = 30
+log = structlog.get_logger()
 _KEY = re.compile(r"[a-z]{1,20}_[0-9A-Z]{26}")
 
 
@@ -43,8 +50,11 @@ class Store(Protocol):
     def has(self, upload: Upload) -> bool:
         """Are all its bytes there?"""
 
-    def link(self, upload: Upload, disposition: str) -> str | None:
-        """Where to fetch it for a moment, as a download; None: it is read here."""
+    def link(self, upload: Upload, disposition: str) -> str:
+        """Where whoever has this address fetches it for a moment, as a download."""
+
+    def trouble(self) -> str | None:
+        """What keeps it from its work, for whoever looks after the install."""
 
     def remove(self, upload_id: str) -> None: ...
     def broken_off(self, seconds: int) -> Iterator[tuple[str, Unfinished]]:
@@ -58,6 +68,7 @@ class Unfinished:
     path: Path
     file: IO[bytes] | None = None
     size: int = field(default=0)
+    _dropped: bool = field(default=False)
 
     def write(self, part: bytes) -> None:
         assert self.file is not None
@@ -79,7 +90,12 @@ class Unfinished:
             with suppress(OSError):
                 self.file.close()
             self.file = None
-        self.path.unlink(missing_ok=True)
+        # Its name may be somebody else's by the second time.
+        if not self._dropped:
+            self._dropped = True
+            # What cannot be removed just now is the sweep's.
+            with suppress(OSError):
+                self.path.unlink()
 
 
 class Folder:
@@ -87,21 +103,38 @@ class Folder:
 
     origin: str | None = None
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, least_free: int) -> None:
+        """Made now if it is not there; later it is not, since a disk may be missing then."""
+        self._folder, self._least_free = folder, least_free
         self._coming = folder / "unfinished"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            log.warning("uploads.no_folder", error=str(error))
 
     def ticket(self, upload: Upload) -> Ticket:
-        url = f"{uploads.address(upload)}?signature={uploads.signature(upload)}"
-        return Ticket(url, {"content-type": upload.content_type})
+        return Ticket(upload_links.to_put(upload), {"content-type": upload.content_type})
 
     def begin(self, upload: Upload) -> Unfinished:
-        """Room for an upload's bytes."""
+        """Room for an upload's bytes; 409 `in_progress` while others are putting them."""
         with _available():
-            self._coming.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._coming / f"{_checked(upload.id)}.{new_token(16)}"
-            mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            return Unfinished(path, os.fdopen(os.open(path, mode, 0o600), "wb"))
+            self._coming.mkdir(mode=0o700, exist_ok=True)
+            if self._free() - upload.content_length < self._least_free:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            for number in range(MOST_AT_ONCE):
+                path = self._coming / f"{_checked(upload.id)}.{number}"
+                mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+                with suppress(FileExistsError):
+                    return Unfinished(path, os.fdopen(os.open(path, mode, 0o600), "wb"))
+        raise Refused(
+            "in_progress",
+            "This file is being put several times at once. Wait for those, or announce it anew.",
+            retry_after=RETRY_SECONDS,
+        )
+
+    def _free(self) -> int:
+        disk = os.statvfs(self._folder)
+        return disk.f_bavail * disk.f_frsize
 
     def keep(self, unfinished: Unfinished, upload_id: str) -> bool:
         """Give a whole file its name; False where another has it."""
@@ -121,23 +154,48 @@ class Folder:
     def path(self, upload_id: str) -> Path:
         return self._folder / _checked(upload_id)
 
-    def has(self, upload: Upload) -> bool:
-        try:
-            return self.path(upload.id).stat().st_size == upload.content_length
-        except FileNotFoundError:
-            return False
+    def open(self, upload: Upload) -> IO[bytes]:
+        """Its bytes; 404 where its file is gone."""
+        with _available():
+            try:
+                return self.path(upload.id).open("rb")
+            except FileNotFoundError:
+                self._require_folder()
+                raise not_found("file") from None
 
-    def link(self, upload: Upload, disposition: str) -> str | None:
-        return None
+    def has(self, upload: Upload) -> bool:
+        with _available():
+            try:
+                return self.path(upload.id).stat().st_size == upload.content_length
+            except FileNotFoundError:
+                self._require_folder()
+                return False
+
+    def link(self, upload: Upload, disposition: str) -> str:
+        return upload_links.to_fetch(upload)
+
+    def trouble(self) -> str | None:
+        if not self._folder.is_dir():
+            return "the folder is not there"
+        if not os.access(self._folder, os.R_OK | os.W_OK | os.X_OK):
+            return "the folder cannot be written to"
+        return "the disk is almost full" if self._free() < self._least_free else None
 
     def remove(self, upload_id: str) -> None:
         with _available():
-            self.path(upload_id).unlink(missing_ok=True)
+            try:
+                self.path(upload_id).unlink()
+            except FileNotFoundError:
+                self._require_folder()
+
+    def _require_folder(self) -> None:
+        """Without the folder nobody knows what is in it."""
+        os.stat(self._folder)
 
     def broken_off(self, seconds: int) -> Iterator[tuple[str, Unfinished]]:
-        if not self._coming.is_dir():
-            return
-        for path in sorted(self._coming.iterdir()):
+        with _available():
+            coming = sorted(self._coming.iterdir()) if self._coming.is_dir() else []
+        for path in coming:
             with suppress(FileNotFoundError):
                 upload_id = path.name.partition(".")[0]
                 # By the clock that writes a file's time, which is the machine's.
@@ -164,9 +222,13 @@ class _available:
 
 
 def unavailable(error: Exception) -> Refused:
+    """503 for whoever asks; what it was is told to the operator in whole."""
+    told = error.strerror if isinstance(error, OSError) else None
+    # What a client of HTTP says of itself holds an address that is signed.
+    log.warning("uploads.unavailable", error=str(error) if told else type(error).__name__)
     return Refused(
         "uploads_unavailable",
-        f"Files cannot be stored just now ({type(error).__name__}). Try again later.",
+        f"Files are not at hand just now ({told or type(error).__name__}). Try again later.",
     )
 
 
@@ -176,4 +238,6 @@ def make(settings: Settings) -> Store | None:
         from jobs.s3_store import Bucket
 
         return Bucket(settings)
-    return Folder(Path(settings.UPLOAD_DIR)) if settings.UPLOAD_DIR else None
+    if not settings.UPLOAD_DIR:
+        return None
+    return Folder(Path(settings.UPLOAD_DIR), settings.UPLOAD_MIN_FREE_BYTES)

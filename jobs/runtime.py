@@ -16,13 +16,15 @@ import structlog
 from engine import install, leases, modes, wake
 from engine.settings import Settings
 from jobs import broker as brokers
-from jobs import file_stores, schedule
+from jobs import file_stores, schedule, upload_sweep
 from jobs.actors import declare
 from jobs.http import DeliveryLoop
 from jobs.schedule import Scheduler
 from plugins import defaults
 
 WORKER_LEASE = "worker"
+# Held beside it by a worker that clears uploads away.
+FILES_LEASE = "files"
 # Bells that may go unheard before the workers count as gone.
 MISSED_BELLS = 3
 WORKER_LEASE_SECONDS = 30
@@ -59,6 +61,7 @@ class Runtime:
     def start_workers(self) -> None:
         """Run commands and bells, and send webhooks."""
         settings = self.settings
+        upload_sweep.warn_if_off(self.files)
         self._deliveries = DeliveryLoop(
             header_prefix=settings.WEBHOOK_HEADER_PREFIX,
             ports=settings.webhook_ports,
@@ -105,11 +108,21 @@ class Runtime:
 
     def _heard(self) -> None:
         seconds = max(WORKER_LEASE_SECONDS, MISSED_BELLS * self.settings.SWEEP_SECONDS)
-        leases.hold(WORKER_LEASE, self.name, seconds)
+        names = [WORKER_LEASE] if self.files is None else [WORKER_LEASE, FILES_LEASE]
+        leases.hold_each(names, self.name, seconds)
 
     def worker(self) -> str | None:
         """A worker that has heard the scheduler's bell of late, wherever it runs."""
         return leases.holder_of(WORKER_LEASE)
+
+    def files_trouble(self) -> str | None:
+        """What is wrong with how uploads are kept, in words for whoever looks after the install."""
+        if self.files is None:
+            return None
+        told = self.files.trouble()
+        if told is None and self.worker() and leases.holder_of(FILES_LEASE) is None:
+            return "no worker clears them away: give workers the MUSTER_UPLOAD_… settings too"
+        return told
 
 
 def wait_until_told(flag: list[bool]) -> None:

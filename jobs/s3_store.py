@@ -18,9 +18,9 @@ from engine import clock
 from engine.errors import SettingsError
 from engine.models.upload import Upload
 from engine.settings import Settings
+from engine.upload_links import FETCH_SECONDS
 from jobs.file_stores import Ticket, Unfinished, unavailable
 
-FETCH_SECONDS = 60
 TIMEOUT_SECONDS = 10
 BYTES = "application/octet-stream"
 
@@ -57,9 +57,13 @@ class Bucket:
         length = answer.headers.get("content-length")
         return answer.status_code == 200 and length == str(upload.content_length)
 
-    def link(self, upload: Upload, disposition: str) -> str | None:
+    def link(self, upload: Upload, disposition: str) -> str:
         shown = {"response-content-disposition": disposition, "response-content-type": BYTES}
         return self._signed("GET", upload.id, FETCH_SECONDS, {}, shown)
+
+    def trouble(self) -> str | None:
+        """Not asked for: what it answers to callers is told to them."""
+        return None
 
     def remove(self, upload_id: str) -> None:
         self._ask("DELETE", upload_id)

@@ -8,27 +8,42 @@ from __future__ import annotations
 
 import structlog
 
-from engine import upload_sweep, uploads
+from engine import clock, upload_sweep, uploads
 from engine.errors import Refused
 from jobs.file_stores import Store
 
+# More is left to the next round than can be done meanwhile: others wait for this thread.
+ROUND_SECONDS = 60
 log = structlog.get_logger()
 
 
+def warn_if_off(store: Store | None) -> None:
+    """Somebody takes files, and this process, which is to clear them away, was not told where."""
+    if store is None and upload_sweep.any_kept():
+        log.warning(
+            "uploads.not_cleared",
+            hint="give this process the MUSTER_UPLOAD_… settings of muster serve",
+        )
+
+
 def run(store: Store | None) -> None:
-    """One round; nothing where this process has no store."""
+    """One round; a warning where this process has no store."""
     if store is None:
+        warn_if_off(store)
         return
+    until = clock.machines() + ROUND_SECONDS
     try:
-        _settle(store)
-        _remove(store)
+        while _settle(store) + _remove(store) >= upload_sweep.AT_ONCE and clock.machines() < until:
+            pass
     except Refused as refusal:
         # The next round tries again.
         log.warning("uploads.sweep_failed", error=refusal.message)
 
 
-def _settle(store: Store) -> None:
-    for upload in upload_sweep.late():
+def _settle(store: Store) -> int:
+    """Answers how many it was of those that have rows."""
+    late = upload_sweep.late()
+    for upload in late:
         if store.has(upload):
             uploads.store(upload.id)
         else:
@@ -38,10 +53,13 @@ def _settle(store: Store) -> None:
         if upload_sweep.status_of(upload_id) is None:
             store.remove(upload_id)
         unfinished.drop()
+    return len(late)
 
 
-def _remove(store: Store) -> None:
+def _remove(store: Store) -> int:
     upload_sweep.mark_unnamed()
-    for upload_id in upload_sweep.removing():
+    removing = upload_sweep.removing()
+    for upload_id in removing:
         store.remove(upload_id)
         upload_sweep.removed(upload_id)
+    return len(removing)

@@ -8,6 +8,7 @@ row is no longer his to see.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from engine import comments, evidence, share_links, shelf, upload_readers, upload_uses
 from engine.db import db
@@ -33,15 +34,24 @@ def is_for(caller: Caller, upload: Upload) -> bool:
 
 
 def is_for_link(link: Link, upload: Upload) -> bool:
-    """May whoever has this mailbox's share link read it? Tasks are all that he is shown."""
+    """May whoever has this mailbox's share link read it?
+
+    What came by it is his; else he is shown tasks, and why a proof was rejected.
+    """
+    if upload.mailbox_id == link.mailbox.id:
+        return True
 
     def shown(place: Place) -> Texts:
         task = share_links.read_task(link, place.task_id)
+        if place.kind == upload_uses.FEEDBACK:
+            rejected = share_links.rejected_proof(link, task)
+            return () if rejected is None or rejected.id != place.row_id else (rejected.feedback,)
         return (share_views.shared_task_view(link, task)["payload"],)
 
     with db.reading():
         places = upload_readers.places(upload.id, link.mailbox.account_id)
-        mine = [one for one in places if one.gig_id == link.gig.id and one.kind == upload_uses.TASK]
+        kinds = (upload_uses.TASK, upload_uses.FEEDBACK)
+        mine = [one for one in places if one.gig_id == link.gig.id and one.kind in kinds]
         return _stands_in(upload, mine, shown)
 
 
@@ -82,9 +92,23 @@ def _task(caller: Caller, place: Place) -> Texts:
     return (view["payload"], view.get("private_details"))
 
 
-def _proof(caller: Caller, place: Place) -> Texts:
+def _proof_view(caller: Caller, place: Place) -> dict[str, Any]:
     (view,) = proof_views(caller, [evidence.read(caller, place.gig_id, place.row_id)])
+    return view
+
+
+def _proof(caller: Caller, place: Place) -> Texts:
+    view = _proof_view(caller, place)
     return (*view["evidence"], view["private_note"])
+
+
+# Each by itself: who reviews a proof cannot open its note's file by writing its address here.
+def _feedback(caller: Caller, place: Place) -> Texts:
+    return (_proof_view(caller, place)["feedback"],)
+
+
+def _report(caller: Caller, place: Place) -> Texts:
+    return (_proof_view(caller, place)["report_reason"],)
 
 
 def _comment(caller: Caller, place: Place) -> Texts:
@@ -96,4 +120,6 @@ _READ: dict[str, Callable[[Caller, Place], Texts]] = {
     upload_uses.TASK: _task,
     upload_uses.PROOF: _proof,
     upload_uses.COMMENT: _comment,
+    upload_uses.FEEDBACK: _feedback,
+    upload_uses.REPORT: _report,
 }

@@ -41,7 +41,7 @@ Upload.add_index(Upload.index(Upload.id, name="upload_removing", where=REMOVING)
 class UploadUse(Table):
     """A row whose text names an upload of whoever wrote that text.
 
-    `kind` is `task`, `proof` or `comment`.
+    `kind` is `task`, `proof` or `comment`; or `feedback` or `report`, of the proof with that id.
     """
 
     upload_id = peewee.TextField(constraints=[references("upload")])

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 import simplejson
 
+from engine import upload_links, uploads
 from engine.chain import local
 from tests.contract import readers_scene
 from tests.contract.readers_scene import READERS, Cast
@@ -95,6 +96,10 @@ def _subjects(cast: Cast, rule: str) -> dict[str, dict[str, str]]:
         return {what: {"?": f"what={what}"} for what in ("tasks", "proofs", "payouts")}
     if rule == "/uploads/<key>":
         return {name: {"key": key} for name, key in cast.files.items()}
+    if rule == "/uploads/<key>/file":
+        key = next(iter(cast.files.values()))
+        signed = upload_links.to_fetch(uploads.find(key)).partition("?")[2]
+        return {"by its signed address": {"key": key, "?": signed}}
     if rule == "/public/upload":
         return {name: {"?": f"key={key}"} for name, key in cast.files.items()}
     if rule in ("/public/task", "/submit/<token>"):

@@ -158,6 +158,8 @@ class Scene:
             "uploads.put": f"?{self.file.put_path.partition('?')[2]}",
             "uploads.read_by_link": f"?token={self.share_token}&key={self.file.key}",
         }
+        if route.endpoint == "uploads.fetch":
+            return f"{path}?{self.file.fetch_query}"
         return path + query.get(route.endpoint, "")
 
     def body(self, route: Route) -> dict[str, Any] | None:

@@ -160,6 +160,8 @@ AUTHORITY = {
     # It is put, for good.
     "uploads.put": "409 409 409 409 409 409",
     "uploads.read": "401 401 404 404 200 200",
+    # So is the signature of the address.
+    "uploads.fetch": "200 200 200 200 200 200",
     "uploads.read_by_link": "200 200 200 200 200 200",
     # From here on that token is dead.
     "share_links.regenerate": "401 401 403 403 200 403",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from engine import upload_links, uploads
 from tests.world import Answer, Person, World
 
 TEXT = b"a wren, seen twice"
@@ -23,6 +24,11 @@ class File:
     @property
     def put_path(self) -> str:
         return self.presigned_url.partition("/api")[2]
+
+    @property
+    def fetch_query(self) -> str:
+        """Of the address by which anybody reads it for a minute."""
+        return upload_links.to_fetch(uploads.find(self.key)).partition("?")[2]
 
     def put(self, data: bytes = TEXT, **headers: str) -> Answer:
         sent = {**self.headers, **headers}

@@ -124,6 +124,9 @@ def test_a_file_goes_into_the_bucket_and_is_fetched_from_there(
         # The other store does not do what it is asked for here.
         assert got.headers["content-type"] == "application/octet-stream"
         assert got.headers["content-disposition"].endswith("UTF-8''wren%20%C3%BC.txt")
+    told = gig.owner.call("GET", f"/uploads/{file.key}", headers={"accept": "application/json"})
+    assert requests.get(told.ok()["url"], timeout=20).content == TEXT
+    assert told.json["filename"] == "wren ü.txt"
     file.read(other).refused(404)
     if bucket[0] == "signatures":
         plain = file.read(worker).headers["location"].partition("?")[0]

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from engine import clock
+from engine import clock, upload_sweep, uploads
 from engine.db import db
 from engine.models.upload import Upload
 from engine.uploads import PUT_SECONDS
+from jobs import upload_sweep as sweeping
+from jobs.file_stores import MOST_AT_ONCE, Folder, Unfinished
 from tests.contract.scene import all_hold
 from tests.contract.test_over_the_wire import ask, chunked, served
 from tests.uploads.files import TEXT, File, announce, described, stored
@@ -38,6 +40,12 @@ def test_a_file_is_put_once_and_read_by_its_owner_as_a_download(world: World) ->
     part = worker.call("GET", path, headers={"range": "bytes=2-5"})
     assert (part.status, part.text) == (206, TEXT.decode()[2:6])
     worker.call("GET", path, headers={"range": "bytes=900-"}).refused(416)
+    for whole in ("bytes=0-1,3-4", "lines=0-1", "bytes=x"):
+        answer = worker.call("GET", path, headers={"range": whole})
+        assert (answer.status, answer.text) == (200, TEXT.decode())
+    for asked in ({}, {"range": "bytes=2-5"}):
+        answer = worker.call("HEAD", path, headers=asked)
+        assert (answer.status, answer.headers["content-length"]) == (200, str(len(TEXT)))
     file.read(None).refused(401)
 
 
@@ -46,6 +54,10 @@ ANNOUNCED: list[tuple[dict[str, Any], str]] = [
     *(
         ({"filename": name}, "filename")
         for name in ("", " ", ".", "..", "a/b", "a\\b", "a\nb", "\u202etxt.exe", "x" * 256, "\x00")
+    ),
+    *(
+        ({"filename": f"a{mark}b"}, "filename")
+        for mark in "\u061c\u200b\u200e\u200f\u2028\u2066\u2069\ufeff"
     ),
     *(
         ({"content_type": kind}, "content_type")
@@ -174,3 +186,61 @@ def test_a_file_that_was_linked_and_not_said_to_be_stored_is_read_and_not_put_ag
     file.put(b"x" * len(TEXT)).refused(409, "upload_stored")
     db.write(back.execute)
     assert file.read(worker).text == TEXT.decode()
+
+
+@pytest.mark.rule("R-08")
+def test_by_one_address_no_more_comes_in_at_once_than_a_few_times_the_file(world: World) -> None:
+    worker = world.person("worker")
+    file = announce(worker)
+    upload, store = uploads.find(file.key), world.runtime.files
+    assert isinstance(store, Folder)
+    coming = [store.begin(upload) for _ in range(MOST_AT_ONCE)]
+    file.put().refused(409, "in_progress")
+    coming[0].drop()
+    coming[0] = store.begin(upload)
+    old = Unfinished(coming[0].path)
+    old.drop()
+    again = store.begin(upload)
+    # Dropped a second time, it takes nobody else's place away.
+    old.drop()
+    file.put().refused(409, "in_progress")
+    for one in (*coming, again):
+        one.drop()
+    file.put().ok()
+
+
+@pytest.mark.rule("R-08")
+@pytest.mark.rule("Z-05")
+def test_a_folder_that_is_away_or_full_is_told_and_loses_nothing(
+    world: World, tmp_path: Path
+) -> None:
+    worker = world.person("worker")
+    there, file = stored(worker), announce(worker)
+    folder = Path(world.settings.UPLOAD_DIR)
+
+    def told() -> str:
+        checks: dict[str, str] = world.call("GET", "/ready").json["checks"]
+        return checks["uploads"]
+
+    assert told() == "ok"
+    aside = folder.rename(tmp_path / "aside")
+    assert told() == "the folder is not there"
+    file.put().refused(503, "uploads_unavailable")
+    there.read(worker).refused(503, "uploads_unavailable")
+    # Nobody concludes from it that the files are gone.
+    clock.advance(3 * 86_400)
+    sweeping.run(world.runtime.files)
+    assert upload_sweep.status_of(there.key) == "stored"
+    folder.write_text("no folder")
+    assert told() == "the folder is not there"
+    there.read(worker).refused(503, "uploads_unavailable")
+    folder.unlink()
+    aside.rename(folder)
+    assert there.opens(worker)
+    world.runtime.files = Folder(folder, 2**62)
+    assert told() == "the disk is almost full"
+    announce(worker).put().refused(503, "uploads_unavailable")
+    assert there.opens(worker)
+    # Deleted by hand it is gone, as for everybody else.
+    (folder / there.key).unlink()
+    there.read(worker).refused(404, "not_found")

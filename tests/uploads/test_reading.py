@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine import clock
+from engine import clock, proofs
 from engine.db import db
 from engine.models.proof import Proof
 from tests.contract.shares import Share, regenerate, token_of
@@ -162,6 +162,12 @@ def test_what_comes_by_a_share_link_is_the_workers_and_opens_with_his_proof(worl
     assert file.opens(worker) and not file.opens(gig.owner)
     share.prove(task_id, proofs=[file.url]).ok()
     assert file.opens(gig.owner)
+    # By the link that it came by too, also before it is named; by no other, and not without it.
+    assert by_link(world, file, share.token).text == TEXT.decode()
+    own = stored(worker)
+    by_link(world, own, share.token).refused(404)
+    by_link(world, file, token_of(world.worker(gig))).refused(404)
+    regenerate(gig, worker).ok()
     by_link(world, file, share.token).refused(404)
     world.call("POST", "/public/upload-presign", {**given, "share_token": "SHARE_x"}).refused(404)
 
@@ -207,3 +213,103 @@ def test_a_deleted_draft_order_closes_its_files(world: World) -> None:
     assert brief.opens(place.vendor)
     buyer.call("DELETE", f"{place.path}/tasks/{task_id}/draft").ok()
     assert not brief.opens(place.vendor) and brief.opens(buyer)
+
+
+@pytest.mark.rule("R-08")
+@pytest.mark.rule("R-04")
+def test_the_files_of_a_verdicts_words_open_with_them_and_open_no_note(world: World) -> None:
+    gig = world.gig()
+    worker, other = world.worker(gig), world.worker(gig)
+    task_id = world.task(gig)
+    take(gig, worker)
+    note, sketch, again = stored(worker), stored(gig.owner), stored(gig.owner)
+    body = {"task_identifier": task_id, "proofs": ["a wren"], "private_note": note.url}
+    proof_id = worker.post(f"{gig.path}/proofs", body)["proof"]["id"]
+    path = f"{gig.path}/proofs/{proof_id}"
+    said = f"Not like {note.url}, but like {sketch.url}"
+    gig.owner.patch(path, {"action": "reject", "feedback": said, "requeue": False})
+    # Whoever has seen the address of a note's file does not open it by writing it down himself.
+    assert not note.opens(gig.owner)
+    assert sketch.opens(worker) and not sketch.opens(other)
+    # The page of his link tells him why it was rejected.
+    assert by_link(world, sketch, token_of(worker)).text == TEXT.decode()
+    by_link(world, sketch, token_of(other)).refused(404)
+    gig.owner.patch(path, {"action": "reject", "feedback": f"Like this: {again.url}"})
+    assert again.opens(worker) and not sketch.opens(worker)
+
+
+@pytest.mark.rule("R-08")
+@pytest.mark.rule("R-05")
+def test_the_file_of_a_report_opens_for_the_worker(world: World) -> None:
+    gig = world.gig(review_timeout=3600)
+    worker, other = world.worker(gig), world.worker(gig)
+    task_id = world.task(gig)
+    take(gig, worker)
+    body = {"task_identifier": task_id, "proofs": ["a wren"]}
+    proof_id = worker.post(f"{gig.path}/proofs", body)["proof"]["id"]
+    clock.advance(3601)
+    proofs.time_out()
+    file = stored(gig.owner)
+    gig.owner.post(f"{gig.path}/proofs/{proof_id}/report", {"reason": f"It is this: {file.url}"})
+    assert file.opens(worker) and not file.opens(other)
+
+
+JSON = {"accept": "application/json"}
+
+
+@pytest.mark.rule("R-08")
+def test_whoever_may_read_a_file_is_told_where_it_is_fetched_for_a_minute_without_a_key(
+    world: World,
+) -> None:
+    gig = world.gig()
+    worker, stranger = world.worker(gig), world.person()
+    file, other = stored(gig.owner, filename="a wren.txt"), stored(gig.owner)
+    world.task(gig, file.url)
+    path = f"/uploads/{file.key}"
+    stranger.call("GET", path, headers=JSON).refused(404)
+    told = worker.call("GET", path, headers=JSON).ok()
+    assert (told["filename"], told["bytes"]) == ("a wren.txt", len(TEXT))
+    address = told["url"].partition("/api")[2]
+    answer = world.call("GET", address)
+    assert answer.text == TEXT.decode()
+    assert answer.headers["content-disposition"].startswith("attachment; ")
+    assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
+    # A client that takes anything is given the file.
+    for anything in ("*/*", "application/json, text/plain, */*"):
+        given = worker.call("GET", path, headers={"accept": anything})
+        assert given.text == TEXT.decode()
+    until = address.partition("until=")[2].partition("&")[0]
+    for wrong in (
+        address.replace(file.key, other.key),
+        address.replace(until, str(int(until) + 1)),
+        address[:-1],
+        f"{path}/file?until={until}&signature={file.put_path.rpartition('=')[2]}",
+    ):
+        world.call("GET", wrong).refused(403, "wrong_signature")
+    # What lets fetch a file lets nobody put one.
+    signature = address.rpartition("=")[2]
+    put = f"{path}?signature={signature}"
+    world.call("PUT", put, raw=TEXT, headers=file.headers).refused(403, "wrong_signature")
+    clock.advance(60)
+    world.call("GET", address).refused(403, "upload_expired")
+    by_token = f"/public/upload?key={file.key}&token={token_of(worker)}"
+    shared = world.call("GET", by_token, headers=JSON).ok()["url"].partition("/api")[2]
+    assert world.call("GET", shared).text == TEXT.decode()
+
+
+@pytest.mark.rule("R-08")
+@pytest.mark.rule("I-03")
+def test_a_key_that_completes_what_is_routed_puts_files_and_reads_none(world: World) -> None:
+    worker = world.person("worker")
+
+    def with_scope(scope: str) -> dict[str, str]:
+        made = worker.post("/auth/keys", {"label": scope, "scopes": [scope]})
+        return {"x-api-key": made["key"]}
+
+    updates, reads = with_scope("tasks:update"), with_scope("tasks:read")
+    made = world.call("POST", "/upload/presign", described(), headers=updates).ok()
+    world.call("POST", "/upload/presign", described(), headers=reads).refused(403)
+    file = File(world, made["key"], made["url"], made["presigned_url"], made["headers"])
+    file.put().ok()
+    world.call("GET", f"/uploads/{file.key}", headers=updates).refused(403)
+    assert file.opens(worker)

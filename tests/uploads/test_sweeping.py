@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog.testing
 
-from engine import clock, upload_sweep
+from engine import clock, leases, upload_sweep
 from engine.db import db
 from engine.models.upload import Upload
+from jobs import runtime
 from jobs import upload_sweep as sweeping
 from tests.uploads.files import TEXT, File, announce, stored
 from tests.world import World, at_once
@@ -122,3 +124,34 @@ def test_what_was_broken_off_is_cleared_away_with_what_it_had_begun(world: World
     assert sorted(one.name for one in folder.iterdir()) == ["README", fresh.name]
     assert not (Path(world.settings.UPLOAD_DIR) / orphan.name[:-2]).exists()
     assert gone.opens(owner)
+
+
+@pytest.mark.rule("R-08")
+def test_more_than_one_look_finds_is_cleared_away_in_one_round(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_sweep, "AT_ONCE", 2)
+    owner = world.person("owner")
+    for _ in range(5):
+        announce(owner)
+    clock.advance(upload_sweep.LATE_SECONDS + 901)
+    sweep(world)
+    assert db.rows("SELECT count(*) FROM upload") == [(0,)]
+
+
+@pytest.mark.rule("R-08")
+def test_where_no_worker_clears_files_away_that_is_told(world: World) -> None:
+    stored(world.person("owner"))
+    with structlog.testing.capture_logs() as told:
+        sweeping.run(None)
+    assert [one["event"] for one in told] == ["uploads.not_cleared"]
+
+    def check() -> str:
+        checks: dict[str, str] = world.call("GET", "/ready").json["checks"]
+        return checks["uploads"]
+
+    clock.advance(DAY)
+    leases.hold(runtime.WORKER_LEASE, "a worker that was told of no folder", 60)
+    assert check().startswith("no worker clears them away")
+    leases.hold(runtime.FILES_LEASE, "another", 60)
+    assert check() == "ok"

@@ -39,8 +39,9 @@ def health() -> dict[str, Any]:
 def ready() -> tuple[dict[str, Any], int]:
     """Can work be done: database, migrations, broker, scheduler, workers?
 
-    What the chain does is told beside it. Work is taken and handed out without one, and what waits
-    for it goes on by itself, so an install whose chain is away is ready all the same.
+    What the chain does is told beside it, and how files are kept. Work is taken and handed out
+    without either, and what waits goes on by itself, so an install without them is ready all the
+    same.
     """
     runtime: Runtime = current_app.config["RUNTIME"]
     checks = dict.fromkeys(("database", "migrations", "broker", "scheduler", "worker"), "ok")
@@ -55,7 +56,12 @@ def ready() -> tuple[dict[str, Any], int]:
     if runtime.worker() is None:
         checks["worker"] = "none hears the scheduler"
     ok = all(value == "ok" for value in checks.values())
-    return {"ready": ok, "checks": {**checks, "chain": _chain()}}, 200 if ok else 503
+    beside = {"chain": _chain(), "uploads": _uploads(runtime)}
+    return {"ready": ok, "checks": {**checks, **beside}}, 200 if ok else 503
+
+
+def _uploads(runtime: Runtime) -> str:
+    return "none" if runtime.files is None else runtime.files_trouble() or "ok"
 
 
 def _chain() -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from flask import Response, current_app, redirect, request
+from flask import Response, current_app, jsonify, redirect, request
 from werkzeug.exceptions import RequestedRangeNotSatisfiable
 from werkzeug.wsgi import FileWrapper
 
-from engine import order_links, share_links, uploads
+from engine import clock, order_links, share_links, upload_links, uploads
 from engine.errors import Refused, not_found
 from engine.models.upload import Upload
 from engine.uploads import Wanted
@@ -33,7 +32,7 @@ def _store() -> Store:
     return found
 
 
-@routes.route("/upload/presign", methods=["POST"], refuses=[429])
+@routes.route("/upload/presign", methods=["POST"], key=auth.updates_tasks, refuses=[403, 429])
 @routes.arguments(schemas.Presign)
 @routes.response(201, schemas.Presigned)
 def presign(body: dict[str, Any]) -> dict[str, Any]:
@@ -41,8 +40,10 @@ def presign(body: dict[str, Any]) -> dict[str, Any]:
 
     You read it from then on, and so does whoever may read a part of a task, proof or comment of
     yours that names it, for as long as it does. What nothing names is removed after a day.
+
+    Needs the scope `tasks:update` or `all`: whoever completes what is routed to him hands it in.
     """
-    return _begun(auth.caller().account_id, body)
+    return _begun(auth.updates_tasks().account_id, body)
 
 
 @routes.route("/public/upload-presign", methods=["POST"], key=None, refuses=[403, 404, 429])
@@ -84,7 +85,7 @@ def put(query: dict[str, Any], key: str) -> Any:
     `upload_stored` the second time: what was stored stays as it is.
     """
     store, intake = _store(), receiving.of_request()
-    upload = uploads.signed(key, query["signature"])
+    upload = upload_links.put_by(key, query["signature"])
     if not isinstance(store, Folder):
         raise not_found("file")
     if not intake.ended:
@@ -124,14 +125,30 @@ def _kept(store: Folder, upload: Upload, intake: receiving.Intake) -> dict[str, 
     return {"key": upload.id, "url": uploads.address(upload), "content_length": unfinished.size}
 
 
+@routes.route("/uploads/<key>/file", key=None, refuses=[403, 404, 416])
+@routes.arguments(schemas.FetchQuery, location="query")
+@routes.alt_response(200, content_type=BYTES, schema=schemas.BYTES)
+@routes.alt_response(206, content_type=BYTES, schema=schemas.BYTES)
+def fetch(query: dict[str, Any], key: str) -> Any:
+    """A file by the address that `Accept: application/json` is answered, within its minute."""
+    store, upload = _store(), upload_links.fetched_by(key, query["until"], query["signature"])
+    if not isinstance(store, Folder):
+        raise not_found("file")
+    _require_stored(store, upload)
+    return _bytes(store, upload)
+
+
 @routes.route("/uploads/<key>", refuses=[416])
+@routes.response(200, schemas.Fetched)
 @routes.alt_response(200, content_type=BYTES, schema=schemas.BYTES)
 @routes.alt_response(206, content_type=BYTES, schema=schemas.BYTES)
 @routes.alt_response(302)
 def read(key: str) -> Any:
     """A file that is yours, or whose address stands in something that you may read just now.
 
-    Always a download, never shown. One 404 for all others, and for what is not there.
+    Always a download, never shown. One 404 for all others, and for what is not there. With `Accept:
+    application/json` you are told instead where anybody can fetch it for a minute without a key:
+    a client that follows a redirect may send its key along, and a browser cannot follow this one.
     """
     caller, store, upload = auth.caller(), _store(), uploads.find(key)
     if not upload_views.is_for(caller, upload):
@@ -141,14 +158,15 @@ def read(key: str) -> Any:
 
 @routes.route("/public/upload", key=None, refuses=[403, 404, 409, 416, 429])
 @routes.arguments(schemas.SharedFileQuery, location="query")
+@routes.response(200, schemas.Fetched)
 @routes.alt_response(200, content_type=BYTES, schema=schemas.BYTES)
 @routes.alt_response(206, content_type=BYTES, schema=schemas.BYTES)
 @routes.alt_response(302)
 def read_by_link(query: dict[str, Any]) -> Any:
     """A file whose address stands in what a link shows.
 
-    That is a task of a mailbox's share link; or, with `gig` and `task`, an order that its buyer
-    shares, and what is said about it.
+    That is a task of a mailbox's share link, and what came by that link; or, with `gig` and `task`,
+    an order that its buyer shares, and what is said about it. `Accept: application/json` as above.
     """
     of_order = [query["gig"], query["task"]]
     if any(of_order) and not all(of_order):
@@ -172,35 +190,58 @@ def read_by_link(query: dict[str, Any]) -> Any:
 
 
 def _file(store: Store, upload: Upload) -> Any:
+    _require_stored(store, upload)
+    if _prefers_address():
+        return _guarded(jsonify(schemas.Fetched().dump(_told(store, upload))))
+    if isinstance(store, Folder):
+        return _bytes(store, upload)
+    return _guarded(redirect(store.link(upload, _disposition(upload.filename)), 302))
+
+
+def _require_stored(store: Store, upload: Upload) -> None:
     is_stored = upload.status == uploads.STORED
     # Whoever put it need not have said so.
     if not is_stored and not (store.has(upload) and uploads.store(upload.id)):
         raise not_found("file")
-    disposition = _disposition(upload.filename)
-    if isinstance(store, Folder):
-        return _bytes(store.path(upload.id), upload, disposition)
-    return _guarded(redirect(store.link(upload, disposition) or "", 302))
 
 
-def _bytes(path: Path, upload: Upload, disposition: str) -> Response:
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise not_found("file") from None
-    waiting.slot().in_parts = True
+def _prefers_address() -> bool:
+    """Does the caller name JSON, and before all else? Many clients take anything after it."""
+    accepted = request.accept_mimetypes
+    return accepted.quality("application/json") > accepted.quality(BYTES)
+
+
+def _told(store: Store, upload: Upload) -> dict[str, Any]:
+    until = clock.now() + upload_links.FETCH_SECONDS * clock.SECOND
+    return {
+        "url": store.link(upload, _disposition(upload.filename)),
+        "filename": upload.filename,
+        "bytes": upload.content_length,
+        "expires_at": until,
+    }
+
+
+def _bytes(store: Folder, upload: Upload) -> Response:
+    file, size = store.open(upload), upload.content_length
     if request.method == "HEAD":
         file.close()
-    answer = Response(_Parts(file, PART_BYTES), content_type=BYTES)
-    answer.headers["Content-Disposition"] = disposition
-    answer.headers["Content-Length"] = str(upload.content_length)
-    try:
-        answer.make_conditional(request, accept_ranges=True, complete_length=upload.content_length)
-    except RequestedRangeNotSatisfiable:
-        file.close()
-        raise Refused(
-            "range_not_satisfiable",
-            f"The file has {upload.content_length} bytes; ask for some of those.",
-        ) from None
+        answer = Response(content_type=BYTES)
+    else:
+        waiting.slot().in_parts = True
+        answer = Response(_Parts(file, PART_BYTES), content_type=BYTES)
+    answer.headers["Content-Disposition"] = _disposition(upload.filename)
+    answer.headers["Content-Length"] = str(size)
+    answer.headers["Accept-Ranges"] = "bytes"
+    asked = request.range
+    # Several ranges, and what is no range of bytes, are answered with the whole file (RFC 9110).
+    if asked is not None and (asked.units, len(asked.ranges)) == ("bytes", 1) and not file.closed:
+        try:
+            answer.make_conditional(request, accept_ranges=True, complete_length=size)
+        except RequestedRangeNotSatisfiable:
+            file.close()
+            raise Refused(
+                "range_not_satisfiable", f"The file has {size} bytes; ask for some of those."
+            ) from None
     guarded: Response = _guarded(answer)
     return guarded
 

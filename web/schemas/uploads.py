@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from engine.uploads import MAX_FILENAME_CHARACTERS, MAX_TYPE_CHARACTERS, PREFIXES
-from web.fields import Whole, name, one_of, text
+from web.fields import Time, Whole, WholeText, name, one_of, text
 from web.schemas.public import ByLink
 from web.shares import MAX_TOKEN_CHARACTERS
 
@@ -69,6 +69,21 @@ class Stored(Schema):
     key = fields.String(required=True)
     url = fields.String(required=True)
     content_length = fields.Integer(required=True, metadata={"description": "Bytes."})
+
+
+class Fetched(Schema):
+    url = fields.String(
+        required=True,
+        metadata={"description": "Whoever has this fetches the file; send no key with it."},
+    )
+    filename = fields.String(required=True)
+    bytes = fields.Integer(required=True)
+    expires_at = Time(required=True)
+
+
+class FetchQuery(Schema):
+    until = WholeText(0, MAX_BYTES, required=True, metadata={"description": "Milliseconds."})
+    signature = text(64, 1, required=True)
 
 
 class SharedFileQuery(Schema):
