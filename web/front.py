@@ -79,7 +79,7 @@ class Front:
         environ = receiving.environ_of(scope, intake)
         answer = await self._ask(environ, Slot())
         if intake.sink is None:
-            await receiving.throw_away(receive)
+            is_read = await receiving.throw_away(receive)
         else:
             try:
                 if not await receiving.read(receive, intake, self._pool):
@@ -88,7 +88,12 @@ class Front:
             finally:
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self._pool, intake.sink.drop)
-        await _start(send, answer.status, answer.headers)
+            is_read = not intake.unread
+            if intake.unread and not intake.late:
+                is_read = await receiving.throw_away(receive)
+        # Nobody reads the rest, so nothing else comes by this connection.
+        headers = answer.headers if is_read else [*answer.headers, ("connection", "close")]
+        await _start(send, answer.status, headers)
         await send({"type": "http.response.body", "body": answer.body})
 
     async def _serve(self, environ: dict[str, Any], gone: asyncio.Event, send: Send) -> None:

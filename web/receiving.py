@@ -43,12 +43,14 @@ class Sink(Protocol):
 
 @dataclass
 class Intake:
-    """A file between its two questions. `wants`: where its bytes go, and how many at most."""
+    """A file between its two questions. `want`: where its bytes go, and how many at most."""
 
     sink: Sink | None = None
     most: int = 0
     ended: bool = False
     late: bool = False
+    # It was too late, too much, or could not be written: its rest is still to come.
+    unread: bool = False
     error: BaseException | None = None
 
     def want(self, sink: Sink, most: int) -> None:
@@ -111,26 +113,28 @@ async def read(receive: Receive, intake: Intake, pool: Executor) -> bool:
         part = message.get("body", b"")
         parts.append(part)
         size, held = size + len(part), held + len(part)
-        if held >= PART_BYTES or not more:
+        if held >= PART_BYTES or not more or size > intake.most:
             try:
                 await loop.run_in_executor(pool, sink.write, b"".join(parts))
             except Exception as error:
                 intake.error = error
                 break
             parts, held = [], 0
+    intake.unread = more
     intake.ended = True
     return True
 
 
-async def throw_away(receive: Receive) -> None:
-    """Read what a caller has on the way, within bounds, whose file is not wanted."""
+async def throw_away(receive: Receive) -> bool:
+    """Read what a caller has on the way, within bounds, whose file is not wanted; was it all?"""
     loop = asyncio.get_running_loop()
     size, until = 0, loop.time() + REFUSED_SECONDS
     while size <= MOST_REFUSED_BYTES:
         try:
             message = await asyncio.wait_for(receive(), max(0.0, until - loop.time()))
         except TimeoutError:
-            return
+            return False
         size += len(message.get("body", b""))
         if message["type"] != "http.request" or not message.get("more_body", False):
-            return
+            return True
+    return False

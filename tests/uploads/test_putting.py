@@ -138,6 +138,7 @@ def sent(file: File, headers: str, body: bytes) -> bytes:
 def test_over_the_wire_a_file_comes_in_pieces_and_not_a_byte_too_many(world: World) -> None:
     worker, size = world.person("worker"), 12_000_000
     whole, pieces, long, short, lies = (announce(worker, size) for _ in range(5))
+    little = announce(worker, 2)
     data = bytes(range(32, 82)) * (size // 50)
     with served(world) as port:
         length = f"content-length: {size}\r\n"
@@ -147,6 +148,14 @@ def test_over_the_wire_a_file_comes_in_pieces_and_not_a_byte_too_many(world: Wor
         assert ask(port, sent(pieces, coming, chunked(*parts)))[0] == 201
         assert ask(port, sent(long, coming, chunked(*parts, b"!")))[0] == 413
         assert ask(port, sent(short, coming, chunked(*parts[1:])))[0] == 400
+        # More than fits, of which no end is in sight, is hung up on.
+        endless = (b"z" * 262_144 for _ in range(400))
+        with socket.create_connection(("127.0.0.1", port)) as peer, pytest.raises(OSError):
+            peer.sendall(sent(little, coming, b"").replace(b"Connection: close\r\n", b""))
+            for part in endless:
+                peer.sendall(chunked(part)[: -len(chunked())])
+        told = ask(port, sent(little, coming, chunked(b"a", b"wren")))
+        assert (told[0], told[2]["max_bytes"]) == (413, 2)
         assert ask(port, sent(lies, f"content-length: {size + 1}\r\n", data + b"!"))[0] == 413
         # Whoever hangs up in the middle has put nothing.
         with socket.create_connection(("127.0.0.1", port)) as peer:
