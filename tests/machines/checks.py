@@ -35,7 +35,7 @@ def always(scene: Scene) -> None:
         broken = [
             (row.kind, row.failures, row.error)
             for row in Command.select()
-            if row.failures or (row.error or {}).get("error") == "internal"
+            if row.failures or (row.error or {}).get("code") == "internal"
         ]
     assert broken == [], broken
 

@@ -158,9 +158,11 @@ def publish(body: dict[str, Any], gig_id: str, task_id: str) -> Any:
     nothing. Nothing was charged at 402 `insufficient_funds` (`short` says what lacks), 503
     `balance_unreadable`, `chain_unreadable`, `fee_rate_unreadable`, 409 `residue_too_large`,
     `contract_mismatch`, `authorization_cancelled` (ask for another quote) and
-    `deposit_id_squatted` (publish again), 400 `contract_wallet`, 502 `deposit_failed`;
-    `deposit_unreconciled` means that an earlier attempt has yet to end. `state_mismatch` and
-    `ledger_missing` are for the operator.
+    `deposit_id_squatted` (publish again), 400 `contract_wallet`, `amount_required`,
+    `fractional_cents` and `below_list_price`, 502 `deposit_failed`; nor at 409 `no_quote`,
+    `quote_expired` and `fee_moved`, where another quote is to be signed, nor while the shop takes
+    no orders: `shop_closed`, `vendor_away`. `deposit_unreconciled` means that an earlier attempt
+    has yet to end. `state_mismatch` and `ledger_missing` are for the operator.
     """
     seconds = outcome.wait_seconds()
     command_id = waiting.resumed()

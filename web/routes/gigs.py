@@ -83,7 +83,8 @@ def read(gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
 def update(body: dict[str, Any], gig_id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Change a gig; `status` closes and reopens it (G-08).
 
-    With `If-Match` only if nobody has changed it since; without it in any case.
+    With `If-Match` only if nobody has changed it since; without it in any case. A shop whose orders
+    are paid for is not closed before each deposit has ended (409 `unsettled_orders` names them).
     """
     with etags.if_match() as revisions:
         gig = gig_changes.update(auth.caller(), gig_id, body, revisions)

@@ -26,7 +26,8 @@ def hand_in(body: dict[str, Any], gig_id: str) -> dict[str, Any]:
     410 `claim_lost` once your claim's time has run out or the owner has taken the task back. Taking
     one counts against your limits like any claim (M-05). With `draft` the task is yours likewise
     and its time runs on, but nobody else sees the proof until you submit it; 409 `draft_exists`
-    names the draft that you have of this task already (R-03).
+    names the draft that you have of this task already (R-03), `already_proven` says that the task
+    has been handed in, `not_sent` that its buyer has yet to send the order.
     """
     given = HandIn(
         task_id=body["task_identifier"],
