@@ -105,6 +105,8 @@ def in_the_end(scene: OrderScene) -> None:
     always(scene)
     checks.at_cursor(scene)
     notes(scene)
+    # By now it is known whether a reorg has taken back what had been final.
+    scene.reorganised = checks.taken_back() > 0
     documented = scene.documented()
     unknown = {one for one in scene.refusals if f"`{one}`" not in documented} - GENERAL
     assert not unknown, unknown

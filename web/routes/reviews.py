@@ -73,7 +73,8 @@ def review(
 
     The same verdict again changes nothing; with other feedback or another tag it is revised. A
     verdict is final once a rollup carries the proof (409 `in_rollup`), its task has gone back to be
-    done again (`returned`), or the review time has run out (`timeout_approved`). With
+    done again (`returned`), or the review time has run out (`timeout_approved`). What is disputed
+    may only be approved (`reported`), which ends the dispute for good (`dispute_over`). With
     `If-Match` only if what was handed in is what you have read. Settling carries rejected proofs as
     well, which pay nothing.
 
