@@ -177,6 +177,10 @@ def _read(answer: Answer) -> Reading:
     return Reading(answer.status, "", fields, answer.text)
 
 
+# Which of them have been tried by now is nobody's to say; the scene waits for one of each reader.
+TRIES = "deliveries[].attempts"
+
+
 def _flatten(value: Any, path: str, found: Fields) -> None:
     """The paths of all members; a null, an empty text and an empty list are members too."""
     last = path.rpartition(".")[2]
@@ -188,6 +192,8 @@ def _flatten(value: Any, path: str, found: Fields) -> None:
             for row in rows:
                 kind = row.get(BY_TYPE.get(last, ""), "")
                 _flatten(row, f"{path}[{kind}]", found)
+        case [] if path == TRIES:
+            pass
         case _:
             found[path] = found.get(path, False) or value not in (None, "", [])
 

@@ -9,7 +9,7 @@ from engine.db import db
 from engine.models.proof import Proof
 from jobs import actors
 from tests.uploads.files import stored
-from tests.world import Gig, Person, World
+from tests.world import Gig, Person, World, eventually
 
 # Nothing listens there, and nothing is sent.
 HIDDEN = "http://127.0.0.1:9/hidden-"
@@ -53,7 +53,13 @@ def of(world: World) -> Cast:
     _comments(cast, gig)
     _copies(cast)
     _files(cast, gig)
+    for name in ("owner", "holder"):
+        eventually(lambda person=cast.people[name]: _tried(person), what="a delivery is tried")
     return cast
+
+
+def _tried(person: Person) -> bool:
+    return any(one["attempts"] for one in person.get("/deliveries")["deliveries"])
 
 
 def _files(cast: Cast, gig: Gig) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 @dataclass

@@ -21,9 +21,8 @@ _keys = itertools.count(1)
 
 
 @pytest.fixture
-def benches(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def benches(world: World) -> World:
     """The install, served by an application that has the desk of `desk_mode.py`."""
-    monkeypatch.setattr(modes, "_modes", dict(modes._modes))
     modes.install(desk_mode, defaults)
     world.app = web_app.create(world.runtime)
     return world
@@ -159,8 +158,7 @@ def another(names: tuple[str, ...], **told: Any) -> Any:
 
 
 @pytest.mark.rule("G-03")
-def test_two_desks_at_one_path_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modes, "_modes", dict(modes._modes))
+def test_two_desks_at_one_path_stop_the_start() -> None:
     modes.install(desk_mode, defaults)
     modes.install(desk_mode, defaults)
     with pytest.raises(SettingsError, match="'benches' and 'mine' have one path for their desks"):
@@ -170,17 +168,13 @@ def test_two_desks_at_one_path_stop_the_start(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.rule("G-03")
 @pytest.mark.parametrize("path", [*OWN_PATHS, "/v1/me/things", "/gigs", "v1/x", "/v1/<x>", "/v1/X"])
-def test_a_desk_in_the_way_of_what_is_muster_s_stops_the_start(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(modes, "_modes", dict(modes._modes))
+def test_a_desk_in_the_way_of_what_is_muster_s_stops_the_start(path: str) -> None:
     with pytest.raises(SettingsError, match="the desk's path"):
         modes.install(another(("mine",), path=path), defaults)
 
 
 @pytest.mark.rule("G-03")
-def test_two_verbs_of_one_name_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modes, "_modes", dict(modes._modes))
+def test_two_verbs_of_one_name_stop_the_start() -> None:
     verbs = (Verb("go", "Go."), Verb("go", "Go on."))
     with pytest.raises(SettingsError, match="two of its verbs are called 'go'"):
         modes.install(another(("mine",), path="/v1/mine", verbs=verbs), defaults)
@@ -188,10 +182,7 @@ def test_two_verbs_of_one_name_stop_the_start(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.rule("G-03")
 @pytest.mark.parametrize("path", ["/v1/benches/7/note", "/v1/benches"])
-def test_a_desk_at_the_path_of_a_route_stops_the_application(
-    world: World, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(modes, "_modes", dict(modes._modes))
+def test_a_desk_at_the_path_of_a_route_stops_the_application(world: World, path: str) -> None:
     modes.install(desk_mode, defaults)
     mine = modes.Mode(another(("yours",), path=path), defaults)
     modes._modes["yours"] = mine

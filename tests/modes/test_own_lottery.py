@@ -24,7 +24,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def gig(world: World, site: Path, monkeypatch: pytest.MonkeyPatch) -> Gig:
-    monkeypatch.setattr(modes, "_modes", dict(modes._modes))
     monkeypatch.syspath_prepend(str(site))
     modes.load(defaults)
     return world.gig(distribution="lottery", join_policy="open")

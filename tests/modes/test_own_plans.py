@@ -38,8 +38,7 @@ WAYS = ("declined", "released", "rejected")
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(modes, "_modes", dict(modes._modes))
+def told() -> Iterator[None]:
     modes.install(told_mode, defaults)
     yield
     told_mode.ANSWERS.clear()
