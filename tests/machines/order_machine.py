@@ -60,6 +60,8 @@ DISTURBED = ("undo", "undo", "settle", "settle", "publish", "approve", "deliver"
 # What either of the two may do.
 SIDES = ("undo", "settle", "report")
 PAUSES = (2, 61, 3601, 3601, 7 * 3600, 61 * 3600)
+# How an order that was given back is sent once more, and how far that comes.
+AGAIN = ("", "asked", "sent", "mined", "elsewhere", "elsewhere")
 SHOPS = ("dearer", "cheaper", "close", "reopen", "away", "back", "fee", "fee")
 FAULTS = (
     *("time", "time", "blacklist", "blacklist", "token", "payouts", "operator", "refunder"),
@@ -99,9 +101,9 @@ def order_machine(databases: Sqlite | Postgres, seen: Counter[str]) -> type[Rule
 
         @initialize()
         def begin(self) -> None:
-            """One that is delivered, and one that was undone."""
-            for number, stage in enumerate(("delivered", "claimed")):
-                self._order(number, number, 0, stage, "-")
+            """One that was approved, one that was undone, and one that is delivered."""
+            for number, stage in enumerate(("judged", "claimed", "delivered")):
+                self._order(number, number, 0, stage, "approve" if stage == "judged" else "-")
             self.scene.do(self.scene.undo(self.orders[1], vendor=False))
             self.carry_on()
 
@@ -250,6 +252,56 @@ def order_machine(databases: Sqlite | Postgres, seen: Counter[str]) -> type[Rule
             self._act(order, then, not vendor and then in SIDES)
             self.carry_on()
 
+        @rule(
+            number=PICKS,
+            who=PICKS,
+            again=st.sampled_from(AGAIN),
+            blocks=st.integers(1, 3),
+        )
+        def payout_wins(self, number: int, who: int, again: str, blocks: int) -> None:
+            """What was refused its payout went back; on another chain the payout was first."""
+            node, driver = self.scene.node, self.scene.driver
+            if len(self.orders) >= MOST_ORDERS or node.token_says("paused")[0]:
+                return
+            count = len(self.orders)
+            self._order(number, who, 0, "judged", "approve")
+            if len(self.orders) == count:
+                return
+            order = self.orders[-1]
+            before = node.head()
+            self._act(order, "settle", False)
+            driver.step_all()
+            raws = [one.raw_hex for row, one in driver.in_pool() if row.signer == node.operator]
+            node.token("pause")
+            self._short(blocks)
+            node.token("unpause")
+            self._act(order, "refund", False)
+            self._short(blocks)
+            if again == "elsewhere":
+                self._quote(order, 0, "for later", 30)
+            elif again:
+                self._act(order, "publish", False)
+                driver.step_all()
+                if again != "asked":
+                    driver.step_all()
+                if again == "mined":
+                    self._short(blocks)
+            self._reorg(node.head() - before, False)
+            seen["payouts that win"] += len(raws)
+            for raw in raws:
+                node.chain.broadcast(raw)
+            if again == "elsewhere" and order.quote is not None:
+                # Mined after the payout, and read with it.
+                self._pay(order, "sent", 30)
+            self.carry_on()
+
+        def _short(self, blocks: int) -> None:
+            """As `carry_on`, in few blocks."""
+            for _ in range(2):
+                self.scene.driver.step_all()
+                self.scene.node.mine(blocks)
+                self.scene.driver.reconcile()
+
         # -- wallets that the install has no key of --------------------------------------------
 
         @rule(number=PICKS, cents=MORE, then=st.sampled_from(QUOTED), gwei=OFFERS)
@@ -259,7 +311,7 @@ def order_machine(databases: Sqlite | Postgres, seen: Counter[str]) -> type[Rule
         def _quote(self, order: Order, cents: int, then: str, gwei: int) -> None:
             scene = self.scene
             answer = scene.do(scene.quote(order, self.units(order, cents)))
-            if answer.status == 200 and then != "for later":
+            if answer.status == 200:
                 self._pay(order, then, gwei)
 
         @rule(number=PICKS, then=st.sampled_from(QUOTED), gwei=OFFERS)

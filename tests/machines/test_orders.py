@@ -18,7 +18,7 @@ from tests.machines.scene import opened
 from tests.services import Postgres, Sqlite
 
 BACKENDS = ("sqlite", "postgres")
-FEW = 4
+FEW = 6
 ROUNDS = [
     pytest.param(FEW, 25, id="few"),
     pytest.param(40, 150, id="many", marks=pytest.mark.soak),
@@ -54,5 +54,5 @@ def test_whatever_happens_each_order_is_paid_once_or_its_buyer_has_his_money_bac
     )
     # It did come about: vendors were paid, and orders undone.
     print(dict(seen))
-    assert seen["paid"] > examples
-    assert seen["undone"] > examples
+    assert seen["paid"] >= examples
+    assert seen["undone"] >= examples
