@@ -42,6 +42,19 @@ def close(task: Task, by: str, reason: str | None = None) -> None:
     move(task, "undo", assignee_id=None, **nobody, **told)
 
 
+def void_returned(deposit_id: str) -> None:
+    """Nothing is owed any more for deliveries of an undone order that this deposit had paid for.
+
+    A reorg took that payout back, and the order has another deposit by now, for what comes.
+    """
+    returned = Proof.select(Proof.rollup_id).where(Proof.returned, Proof.rollup_id.is_null(False))
+    carrying = Rollup.select().where(
+        Rollup.deposit_id == deposit_id, UNPAID, Rollup.id.in_(returned)
+    )
+    for rollup in db.lock(carrying):
+        _void(rollup, LEFT)
+
+
 def _void(rollup: Rollup, why: str) -> None:
     """It pays nothing any more; what was signed for it can only be refused by the contract."""
     if rollup.status == "sent":

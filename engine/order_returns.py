@@ -107,6 +107,7 @@ def ended(escrow: Escrow, what: str) -> bool:
 def _is_another(escrow: Escrow, what: str) -> bool:
     """A deposit that the order was sent with before goes back, whatever it has now."""
     if what == "reopened":
+        order_closing.void_returned(escrow.id)
         escrow_refunds.request(escrow, "chain")
     return what != "open"
 

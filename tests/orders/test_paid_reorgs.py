@@ -123,6 +123,46 @@ def test_an_order_that_was_sent_again_keeps_its_new_deposit_when_the_old_one_has
 
 
 @pytest.mark.rule("Y-05")
+@pytest.mark.rule("O-09")
+@pytest.mark.case("F26")
+@pytest.mark.parametrize("refunded", [True, False], ids=["refunded first", "nothing is there"])
+def test_of_an_order_that_was_sent_again_no_payout_is_owed_once_the_old_one_is_taken_back(
+    books: Books, refunded: bool
+) -> None:
+    place, buyer, task_id, proof_id = approved(books)
+    settle = books.snapshot()
+    books.settle(place.gig)
+    go_on(books)
+    books.reorg(settle, blocks=20)
+    before = books.snapshot()
+    refund_past_us(books, deposits(task_id)[0])
+    go_on(books)
+    send(place, buyer, task_id)
+    go_on(books)
+    # The old payout is mined after all, and then it is not.
+    books.reorg(before, blocks=60)
+    before = books.snapshot()
+    go_on(books, 2 * ROUNDS)
+    assert states(task_id) == ["settled", "open"]
+    books.reorg(before, blocks=120)
+    if refunded:
+        refund_past_us(books, deposits(task_id)[0])
+    books.read()
+    books.fine()
+    go_on(books, 2 * ROUNDS)
+    first, second = states(task_id)
+    assert first in (["refunded"] if refunded else ["refunded", "settled"])
+    assert (row(task_id).status, second) == ("claimed", "open")
+    # Whichever of the two is mined, the vendor has what the rollup says, and nothing is owed.
+    (rollup,) = rollups_of(task_id)
+    paid = ("paid", NET_UNITS) if first == "settled" else ("settled", 0)
+    assert (rollup.status, rollup.gross_units, earned(place)) == (*paid, paid[1])
+    read = buyer.get(f"{place.path}/proofs/{proof_id}")["proof"]
+    assert (read["private_note"] == "the key") == (first == "settled")
+    books.fine()
+
+
+@pytest.mark.rule("Y-05")
 @pytest.mark.rule("O-05")
 @pytest.mark.case("F26")
 def test_a_payout_that_a_reorg_exchanges_for_a_refund_is_none_and_may_come_and_go(
