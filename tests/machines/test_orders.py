@@ -18,7 +18,7 @@ from tests.machines.scene import opened
 from tests.services import Postgres, Sqlite
 
 BACKENDS = ("sqlite", "postgres")
-FEW = 6
+FEW = 4
 ROUNDS = [
     pytest.param(FEW, 25, id="few"),
     pytest.param(40, 150, id="many", marks=pytest.mark.soak),
