@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from tests.machines.machine import machine
+from tests.machines.playing import play
 from tests.machines.scene import scene
 from tests.services import Postgres, Sqlite
 
@@ -35,20 +34,8 @@ def test_whatever_happens_everybody_is_paid_once_and_every_unit_is_accounted_for
     seen: Counter[str] = Counter()
     databases: Sqlite | Postgres = request.getfixturevalue(kind)
     with scene(databases):
-        """What is imported late moves the recursion limit, which hypothesis takes for a fault."""
-    run_state_machine_as_test(
-        machine(databases, seen),
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=examples == FEW,
-            database=None,
-            print_blob=True,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate, Phase.shrink],
-        ),
-    )
+        """Imports what is imported late."""
+    play(machine(databases, seen), examples, steps, derandomize=examples == FEW)
     # It did come about: money moved, and was taken back when it had been final.
     print(dict(seen))
     assert seen["paid"] > examples

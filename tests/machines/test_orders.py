@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from tests.machines.order_machine import order_machine
 from tests.machines.order_scene import SETTINGS, OrderScene
+from tests.machines.playing import play
 from tests.machines.scene import opened
 from tests.services import Postgres, Sqlite
 
@@ -38,20 +37,8 @@ def test_whatever_happens_each_order_is_paid_once_or_its_buyer_has_his_money_bac
     seen: Counter[str] = Counter()
     databases: Sqlite | Postgres = request.getfixturevalue(kind)
     with opened(OrderScene, databases, **SETTINGS):
-        """What is imported late moves the recursion limit, which hypothesis takes for a fault."""
-    run_state_machine_as_test(
-        order_machine(databases, seen),
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=examples == FEW,
-            database=None,
-            print_blob=True,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate, Phase.shrink],
-        ),
-    )
+        """Imports what is imported late."""
+    play(order_machine(databases, seen), examples, steps, derandomize=examples == FEW)
     # It did come about: vendors were paid, and orders undone.
     print(dict(seen))
     assert seen["paid"] >= examples

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
+from tests.machines.playing import play
 from tests.machines.queue_machine import machine
 from tests.services import Postgres, Sqlite
 from tests.world import World
@@ -50,22 +49,10 @@ def test_no_task_is_held_twice_or_lost_and_order_and_limits_hold(
 ) -> None:
     seen: Counter[str] = Counter()
     databases: Sqlite | Postgres = request.getfixturevalue(kind)
-    # What is imported late moves the recursion limit, which hypothesis takes for a fault.
+    # Imports what is imported late.
     url = databases.fresh()
     World(url, "memory://").stop()
-    run_state_machine_as_test(
-        machine(databases, seen),
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=examples == FEW,
-            database=None,
-            print_blob=True,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate, Phase.shrink],
-        ),
-    )
+    play(machine(databases, seen), examples, steps, derandomize=examples == FEW)
     print(dict(seen))
     for what in ("claimed", "storms") if examples == FEW else EVERYTHING:
         assert seen[what] > 0, what
