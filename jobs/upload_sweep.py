@@ -14,6 +14,8 @@ from jobs.file_stores import Store
 
 # More is left to the next round than can be done meanwhile: others wait for this thread.
 ROUND_SECONDS = 60
+# More than these, and it is the store that is away.
+MOST_FAILED = 10
 log = structlog.get_logger()
 
 
@@ -57,9 +59,17 @@ def _settle(store: Store) -> int:
 
 
 def _remove(store: Store) -> int:
+    """Answers how many are gone. What cannot be removed is left, and keeps no other."""
     upload_sweep.mark_unnamed()
-    removing = upload_sweep.removing()
-    for upload_id in removing:
-        store.remove(upload_id)
+    gone, failed = 0, 0
+    for upload_id in upload_sweep.removing():
+        try:
+            store.remove(upload_id)
+        except Refused:
+            failed += 1
+            if failed > MOST_FAILED:
+                raise
+            continue
         upload_sweep.removed(upload_id)
-    return len(removing)
+        gone += 1
+    return gone

@@ -155,3 +155,18 @@ def test_where_no_worker_clears_files_away_that_is_told(world: World) -> None:
     assert check().startswith("no worker clears them away")
     leases.hold(runtime.FILES_LEASE, "another", 60)
     assert check() == "ok"
+
+
+@pytest.mark.rule("R-08")
+def test_a_file_that_cannot_be_removed_keeps_no_other(world: World) -> None:
+    owner = world.gig().owner
+    stuck, *others = sorted((stored(owner) for _ in range(3)), key=lambda one: one.key)
+    # A folder of its name: no file to unlink, whoever asks.
+    path_of(stuck).unlink()
+    path_of(stuck).mkdir()
+    clock.advance(DAY + 1)
+    sweep(world)
+    assert [status_of(one) for one in (stuck, *others)] == ["removing", None, None]
+    path_of(stuck).rmdir()
+    sweep(world)
+    assert status_of(stuck) is None
