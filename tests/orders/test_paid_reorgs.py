@@ -43,6 +43,24 @@ def approved(books: Books) -> tuple[Shop, Person, str, str]:
     return place, buyer, task_id, proof_id
 
 
+def sent_again(books: Books) -> tuple[tuple[Shop, Person, str, str], str]:
+    """An approved order whose deposit a refund past us has given back, sent again since.
+
+    Its payout is signed; with the snapshot from before the refund a reorg can mine it first.
+    """
+    order = place, buyer, task_id, _ = approved(books)
+    settle = books.snapshot()
+    books.settle(place.gig)
+    go_on(books)
+    books.reorg(settle, blocks=20)
+    before = books.snapshot()
+    refund_past_us(books, deposits(task_id)[0])
+    go_on(books)
+    send(place, buyer, task_id)
+    go_on(books)
+    return order, before
+
+
 def earned(place: Shop) -> int:
     (mailbox,) = place.vendor.get("/mailboxes/mine")["mailboxes"]
     return place.world.usdc_units(mailbox["wallet_address"])
@@ -92,16 +110,7 @@ def test_a_payout_that_a_refund_past_us_had_voided_is_a_payout_when_it_is_mined_
 def test_an_order_that_was_sent_again_keeps_its_new_deposit_when_the_old_one_has_paid(
     books: Books,
 ) -> None:
-    place, buyer, task_id, proof_id = approved(books)
-    settle = books.snapshot()
-    books.settle(place.gig)
-    go_on(books)
-    books.reorg(settle, blocks=20)
-    before = books.snapshot()
-    refund_past_us(books, deposits(task_id)[0])
-    go_on(books)
-    send(place, buyer, task_id)
-    go_on(books)
+    (place, buyer, task_id, proof_id), before = sent_again(books)
     assert (row(task_id).status, states(task_id)) == ("claimed", ["refunded", "open"])
     books.reorg(before, blocks=60)
     go_on(books, 2 * ROUNDS)
@@ -129,16 +138,7 @@ def test_an_order_that_was_sent_again_keeps_its_new_deposit_when_the_old_one_has
 def test_of_an_order_that_was_sent_again_no_payout_is_owed_once_the_old_one_is_taken_back(
     books: Books, refunded: bool
 ) -> None:
-    place, buyer, task_id, proof_id = approved(books)
-    settle = books.snapshot()
-    books.settle(place.gig)
-    go_on(books)
-    books.reorg(settle, blocks=20)
-    before = books.snapshot()
-    refund_past_us(books, deposits(task_id)[0])
-    go_on(books)
-    send(place, buyer, task_id)
-    go_on(books)
+    (place, buyer, task_id, proof_id), before = sent_again(books)
     # The old payout is mined after all, and then it is not.
     books.reorg(before, blocks=60)
     before = books.snapshot()
